@@ -1,0 +1,62 @@
+"""Which tools have a stand-in, and which function prints for each? (name -> module:function below this package)"""
+
+TOOLS: dict[str, str] = {
+    # GPUs
+    "nvidia-smi": "nvidia_smi:run",
+    "dcgmi": "dcgmi:run",
+    "nvidia-ctk": "containers:nvidia_ctk",
+    "gpu-gemm": "gemm:run",
+    "nvbandwidth": "nvbandwidth:run",
+    "gpu_stream": "gpu_stream:run",
+    "all_reduce_perf": "nccl:all_reduce_perf",
+    "mpirun": "nccl:mpirun",
+    # buses, network, clock
+    "lspci": "lspci:run",
+    "ibstat": "infiniband:ibstat",
+    "ibv_devinfo": "infiniband:ibv_devinfo",
+    "chronyc": "chronyc:run",
+    # kernel
+    "journalctl": "kernel_log:journalctl",
+    "dmesg": "kernel_log:dmesg",
+    "uname": "kernel:uname",
+    "hostname": "kernel:hostname",
+    "modprobe": "kernel:modprobe",
+    "rmmod": "kernel:rmmod",
+    "lsmod": "kernel:lsmod",
+    "modinfo": "kernel:modinfo",
+    "sysctl": "kernel:sysctl",
+    "reboot": "power:reboot",
+    "shutdown": "power:shutdown",
+    "poweroff": "power:shutdown",
+    "halt": "power:shutdown",
+    # mounts
+    "findmnt": "mounts:findmnt",
+    "mountpoint": "mounts:mountpoint",
+    "mount": "mounts:mount",
+    "umount": "mounts:umount",
+    "df": "mounts:df",
+    # services and packages
+    "systemctl": "systemctl:run",
+    "dpkg-query": "packages:dpkg_query",
+    "dpkg": "packages:dpkg",
+    "apt-get": "apt_get:run",
+    "apt-cache": "packages:apt_cache",
+    "apt-mark": "packages:apt_mark",
+    # accounts
+    "getent": "accounts:getent",
+    "id": "accounts:id_",
+    "whoami": "accounts:whoami",
+    "useradd": "account_changes:useradd",
+    "usermod": "account_changes:usermod",
+    "userdel": "account_changes:userdel",
+    "groupadd": "account_changes:groupadd",
+    "groupdel": "account_changes:groupdel",
+    "chage": "accounts:chage",
+    "passwd": "accounts:chage",
+    "loginctl": "accounts:nothing_to_do",
+    "pkill": "accounts:pkill",
+    # scheduler
+    "scontrol": "slurm:scontrol",
+    "sinfo": "slurm:sinfo",
+    "squeue": "slurm:squeue",
+}

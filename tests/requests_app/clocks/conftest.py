@@ -1,0 +1,7 @@
+"""The world of tickets, for their clocks."""
+
+from __future__ import annotations
+
+from tests.requests_app.tickets.conftest import desk
+
+__all__ = ["desk"]
