@@ -26,6 +26,9 @@ RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 STARTS_WITHIN = 300.0
 ENDS_WITHIN = 20.0
 AMQP = b"AMQP\x00\x00\x09\x01"
+PATIENCE = 30
+"""Seconds for which RabbitMQ lets a message be held without a word before it closes the channel; its own default is half an hour."""
+TOLD_PATIENCE = "QM_TESTS_BROKER_PATIENCE"
 
 
 def why_not() -> str:
@@ -133,7 +136,13 @@ class RabbitMq:
     def prepare(self) -> None:
         _own_folder(self._home, "rabbitmq")
         file = self._home / "rabbitmq.conf"
-        file.write_text(f"listeners.tcp.default = 127.0.0.1:{self.port}\nlog.console = false\n")
+        settings = {
+            "listeners.tcp.default": f"127.0.0.1:{self.port}",
+            "log.console": "false",
+            "consumer_timeout": PATIENCE * 1000,
+            "channel_tick_interval": PATIENCE * 100,
+        }
+        file.write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))
         if os.geteuid() == 0:
             shutil.chown(file, "rabbitmq", "rabbitmq")
 
@@ -238,7 +247,11 @@ def run(command: list[str], variables: Mapping[str, str]) -> int:
                 said = log.read_text(errors="replace")[-4000:]
                 print(f"{type(server).__name__} did not start:\n{said}", file=sys.stderr)  # noqa: T201
                 return 1
-        told = {"PORTAL_DATABASE_URL": database.url, "PORTAL_BROKER_URL": broker.url}
+        told = {
+            "PORTAL_DATABASE_URL": database.url,
+            "PORTAL_BROKER_URL": broker.url,
+            TOLD_PATIENCE: str(PATIENCE),
+        }
         return subprocess.run(command, check=False, env={**variables, **told}).returncode
     finally:
         for server, process in started:

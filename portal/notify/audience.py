@@ -21,6 +21,8 @@ from requests_app.tickets.sentences import HIDDEN_FROM_TEAMS
 
 TRIAGERS = tuple(role.value for role in StaffRole if may(role, Action.DECIDE_TICKETS))
 ADMINS = tuple(role.value for role in StaffRole if may(role, Action.CONFIGURE))
+OPERATORS = tuple(role.value for role in StaffRole if may(role, Action.RUN_JOBS))
+_ROLES = {Audience.ADMINS: ADMINS, Audience.OPERATORS: OPERATORS}
 
 
 def ticket_of(event: Event) -> Ticket | None:
@@ -68,8 +70,8 @@ def _of(audience: Audience, event: Event, ticket: Ticket | None) -> Iterable[int
         return _numbers(event.payload.get("mentions"))
     if audience is Audience.OWNER:
         return _numbers([event.payload.get("owner")])
-    if audience is Audience.ADMINS:
-        return active.filter(staff_role__in=ADMINS).values_list("pk", flat=True)
+    if audience in _ROLES:
+        return active.filter(staff_role__in=_ROLES[audience]).values_list("pk", flat=True)
     if audience is Audience.TOLD:
         return _who_knows(_numbers(event.payload.get("undoes")))
     if audience is Audience.TEAM:

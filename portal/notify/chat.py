@@ -12,7 +12,7 @@ from portal.ledger.services import record
 from portal.notify import egress, events
 from portal.notify.chat_text import line
 from portal.notify.models import ChatRoom, Notification
-from portal.notify.writing import absolute
+from portal.notify.writing import absolute, place_of
 from requests_app.tickets.models import Ticket
 
 PORTAL = "portal"
@@ -34,7 +34,7 @@ def send(message: Notification) -> None:
         ref=ticket.ref if ticket else "",
         title=ticket.title if ticket else "",
         said=message.title,
-        url=absolute(f"/tickets/{ticket.ref}/") if ticket else "",
+        url=absolute(place_of(message)) if ticket else "",
     )
     status = egress.post_json(url, {"text": text}, allowed=settings.CHAT_ALLOWED_HOSTS)
     if not 200 <= status < 300:

@@ -40,6 +40,7 @@ class Topic(StrEnum):
     WORKAROUNDS = "workarounds"
     DESK = "desk"
     LEASES = "leases"
+    FLEET = "fleet"
     ACCOUNT = "account"
 
 
@@ -53,6 +54,7 @@ class Audience(StrEnum):
     TEAM = "team"
     OWNER = "owner"
     ADMINS = "admins"
+    OPERATORS = "operators"
     TOLD = "told"
 
 
@@ -67,6 +69,7 @@ SAYS: Mapping[Topic, str] = {
     Topic.WORKAROUNDS: "A workaround begins, expires or ends",
     Topic.DESK: "Something waits at the desk",
     Topic.LEASES: "A cluster or a loan of your team ends soon",
+    Topic.FLEET: "A job on the fleet waits for an operator",
     Topic.ACCOUNT: "Your account, your tokens, the portal's mail",
 }
 
@@ -81,6 +84,7 @@ MAIL_DEFAULTS: Mapping[Topic, When] = {
     Topic.WORKAROUNDS: When.DIGEST,
     Topic.DESK: When.DIGEST,
     Topic.LEASES: When.NOW,
+    Topic.FLEET: When.NOW,
     Topic.ACCOUNT: When.NOW,
 }
 
@@ -160,6 +164,7 @@ KINDS: Mapping[str, Kind] = {
     "queue.crunch_began": Kind(topic=Topic.DESK, to=(_D,), to_chat=True),
     "cluster.lease_ending": Kind(topic=Topic.LEASES, to=(Audience.TEAM,)),
     "quota.boost_ended": Kind(topic=Topic.LEASES, to=(Audience.TEAM,)),
+    "job.paused": Kind(topic=Topic.FLEET, to=(Audience.OPERATORS,)),
     "token.leaked": Kind(topic=Topic.ACCOUNT, to=(Audience.OWNER,)),
     "notify.address_bounced": Kind(topic=Topic.ACCOUNT, to=(Audience.ADMINS,)),
     "notify.mail_quarantined": Kind(topic=Topic.ACCOUNT, to=(Audience.ADMINS,)),
@@ -168,12 +173,14 @@ KINDS: Mapping[str, Kind] = {
 
 STAFF_ONLY = frozenset(
     {"ticket.assigned", "clock.at_risk", "clock.missed", "queue.crunch_began", "workaround.renewal_asked"}
+    | {"job.paused"}
 )
 """What only infra staff may hear of, whoever follows."""
 
 OWN_SENTENCES: Mapping[str, str] = {
     "token.leaked": "Your API token “{name}” stood in {leaked_in} for others to read; it is revoked",
     "cluster.lease_ending": "The lease of {subject} ends soon",
+    "job.paused": "{subject} ({playbook}) is paused and waits for an operator",
     "quota.boost_ended": "A temporary quota of your team has ended",
     "commitment.sponsor_asked": "{team} asks you to vouch for what it owes on {due_on}: {what} (/owed/)",
     "queue.crunch_began": "More arrives at the desk than leaves it",

@@ -13,6 +13,7 @@ from portal.kernel.moves import Stateful, status_check
 from portal.ledger.models import Event
 from portal.notify.kinds import Channel, Topic, When
 from portal.notify.states import MACHINE, MessageState
+from portal.shell.addresses import page_of
 from requests_app.tickets.models import Comment, Ticket, of_visible_tickets
 
 CHANNELS = [(each.value, each.value) for each in Channel]
@@ -100,6 +101,12 @@ class Notification(Stateful):
 
     def __str__(self) -> str:
         return f"{self.kind} to {self.recipient_id or self.target} by {self.channel}"
+
+    @property
+    def about(self) -> str:
+        """The ref of what it is about; "" for what has no page."""
+        ref = self.ticket.ref if self.ticket else self.event.subject
+        return ref if page_of(ref) else ""
 
 
 class Preference(models.Model):

@@ -17,6 +17,7 @@ from portal.notify import bouncing, chat, preferences, queries, sending, service
 from portal.notify.forms import chosen_in, rows_of
 from portal.notify.models import ChatRoom, Notification
 from portal.notify.states import MessageState
+from portal.notify.writing import place_of
 
 ROOM = "portal/notify"
 
@@ -46,11 +47,9 @@ def open_message(request: HttpRequest, number: int) -> HttpResponse:
     message = queries.inbox_of(signed_in(request)).filter(pk=number).first()
     if message is None:
         raise NotFound("There is no such message.")
-    if message.ticket is None:
-        return redirect("notify:inbox")
-    if message.comment_id is not None:
+    if message.ticket is not None and message.comment_id is not None:
         return redirect("tickets:comment-at", ref=message.ticket.ref, number=message.comment_id)
-    return redirect("tickets:detail", ref=message.ticket.ref)
+    return redirect(place_of(message))
 
 
 @require_POST

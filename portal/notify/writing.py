@@ -10,6 +10,7 @@ from django.conf import settings
 from portal.accounts.models import User
 from portal.notify.letters import Fact, Letter, digest, letter
 from portal.notify.models import Notification
+from portal.shell.addresses import page_of
 from requests_app.conversation.models import Watch
 from requests_app.conversation.prose import comment_html
 
@@ -25,11 +26,16 @@ def write(messages: Sequence[Notification], person: User) -> Letter:
         ref=ticket.ref if ticket else "",
         title=ticket.title if ticket else first.title,
         facts=facts,
-        url=absolute(f"/tickets/{ticket.ref}/" if ticket else "/inbox/"),
+        url=absolute(place_of(first)),
         why=_why(first, person),
         settings_url=absolute("/account/notifications/"),
         can_reply=ticket is not None,
     )
+
+
+def place_of(message: Notification) -> str:
+    """The path of what it is about; the inbox for what has no page."""
+    return page_of(message.about) or "/inbox/"
 
 
 def absolute(path: str) -> str:
@@ -41,8 +47,8 @@ def _digest(messages: Iterable[Notification]) -> Letter:
     def about(message: Notification) -> tuple[int, str, str]:
         ticket = message.ticket
         if ticket is None:
-            return 0, "Your account and teams", absolute("/inbox/")
-        return ticket.pk, f"{ticket.ref} {ticket.title}", absolute(f"/tickets/{ticket.ref}/")
+            return 0, "Your account, your teams and the fleet", absolute("/inbox/")
+        return ticket.pk, f"{ticket.ref} {ticket.title}", absolute(place_of(message))
 
     ordered = sorted(messages, key=lambda message: (about(message)[0], message.pk))
     groups = [

@@ -76,14 +76,19 @@ def _end(job: Job, said: str, by: User | None) -> Job:
         forced_at=Now(), forced_by=by, cancel_reason=said or job.cancel_reason
     )
     job.refresh_from_db()
-    told = {**summary(job), "why": said, "worker": worker, "drains": drains}
-    record(JOB_FORCED, subject=job.ref, payload=told, by=by)
+    tell(job, said, drains=drains, by=by)
     text = f"It was stopped by force: {said}" if said else "It was stopped by force."
     job = finishing.end_job(job, JobAction.CANCEL, reason=Reason.FORCED, text=text, drains=drains, by=by)
     if drains:
         draining.wait_for_end(job, until=until)
     logger.warning("%s attempt %s of %s was stopped by force", job.ref, job.attempt, worker)
     return job
+
+
+def tell(job: Job, said: str, *, drains: bool, by: User | None) -> None:
+    """Somebody stopped it by force; `drains`: nodes of it will."""
+    told = {**summary(job), "why": said, "worker": job.claimed_by, "drains": drains}
+    record(JOB_FORCED, subject=job.ref, payload=told, by=by)
 
 
 def sure_at(job: Job) -> datetime:

@@ -150,8 +150,10 @@ def force_stop(job: Job, *, reason: str, by: User | None) -> Job:
     """
     if not job.is_whole or job.is_ended:
         return forcing.force_stop(job, reason=reason, by=by)
-    forcing.check_may_force(job, reason=reason, by=by)
-    Job.objects.filter(pk=job.pk, ended_at=None).update(forced_at=Now(), forced_by=by)
+    said = forcing.check_may_force(job, reason=reason, by=by)
+    with transaction.atomic():
+        if Job.objects.filter(pk=job.pk, ended_at=None, forced_at=None).update(forced_at=Now(), forced_by=by):
+            forcing.tell(job, said, drains=job.shards.filter(status=JobState.RUNNING).exists(), by=by)
     cancel_job(job, reason=reason, by=by)
     for shard in job.shards.exclude(status__in=ENDED):
         forcing.force_stop(shard, reason=reason, by=by)

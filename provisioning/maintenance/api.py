@@ -27,6 +27,7 @@ class SelectionInput(serializers.Serializer[Any]):
     state = serializers.CharField(required=False, default="")
     sku = serializers.CharField(required=False, default="")
     rack = serializers.CharField(required=False, default="")
+    site = serializers.CharField(required=False, default="")
     q = serializers.CharField(required=False, default="")
 
 

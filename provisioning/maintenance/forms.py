@@ -9,13 +9,16 @@ from typing import Any, get_type_hints
 from django import forms
 
 from provisioning.fleet.listing import OUT, NodeFilter
-from provisioning.fleet.models import Rack, Sku
+from provisioning.fleet.models import Node, Rack, Sku
+from provisioning.fleet.sites import NOWHERE
 from provisioning.fleet.states import NodeState
 from provisioning.jobs.playbooks import Playbook
 from provisioning.maintenance.services import Wanted, read_waves
 
 VARIABLE = "v_"
 """What the names of a playbook's variables begin with in the form."""
+NARROWED_BY = ("state", "sku", "rack", "site")
+"""What nodes that are not named are chosen by."""
 _BETWEEN = re.compile(r"[\s,;]+")
 
 
@@ -33,6 +36,7 @@ class RunForm(forms.Form):
     state = forms.ChoiceField(required=False, label="Or all in state")
     sku = forms.ChoiceField(required=False, label="of SKU")
     rack = forms.ChoiceField(required=False, label="in rack")
+    site = forms.ChoiceField(required=False, label="at site")
     canary = forms.IntegerField(
         required=False, min_value=0, max_value=5000, help_text="So many nodes first; 0 for none."
     )
@@ -57,6 +61,8 @@ class RunForm(forms.Form):
         self._choices("state", [*NodeState, OUT], words=True)
         self._choices("sku", Sku.objects.order_by("slug").values_list("slug", flat=True))
         self._choices("rack", Rack.objects.order_by("name").values_list("name", flat=True))
+        named = Node.objects.exclude(site=NOWHERE).order_by("site")
+        self._choices("site", named.values_list("site", flat=True).distinct())
         hints = get_type_hints(book.variables)
         for entry in fields(book.variables):
             self.fields[VARIABLE + entry.name] = variable_field(entry, hints[entry.name])
@@ -89,7 +95,7 @@ class RunForm(forms.Form):
             purpose=told["purpose"],
             variables=self._told(),
             names=[name for name in _BETWEEN.split(told["nodes"]) if name],
-            wanted=NodeFilter.read({name: told[name] for name in ("state", "sku", "rack")}),
+            wanted=NodeFilter.read({name: told[name] for name in NARROWED_BY}),
             asked=read_waves(
                 {name: told[name] for name in ("canary", "canary_budget", "percentages", "budget")}
             ),

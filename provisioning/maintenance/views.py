@@ -17,7 +17,7 @@ from portal.kernel.pages import render_page
 from provisioning.jobs.deciders import START, only_operators
 from provisioning.jobs.playbooks import Playbook
 from provisioning.maintenance import services
-from provisioning.maintenance.forms import VARIABLE, RunForm
+from provisioning.maintenance.forms import NARROWED_BY, VARIABLE, RunForm
 from provisioning.maintenance.services import Preview
 
 PAGE = "provisioning/maintenance/run.html"
@@ -63,7 +63,7 @@ def _exactly(form: RunForm, found: Preview) -> RunForm:
     """The form with its nodes by name: what is started is what was looked at, whatever the filter would say by then."""
     names = " ".join(node.name for node in found.nodes)
     told = {**{name: form.data.get(name, "") for name in form.fields}, "nodes": names}
-    told |= {"state": "", "sku": "", "rack": ""}
+    told |= dict.fromkeys(NARROWED_BY, "")
     if not form.cleaned_data["in_turn"]:
         del told["in_turn"]
     exact = RunForm(form.book, told)

@@ -26,7 +26,9 @@ from provisioning.fleet.models import Node
 from provisioning.jobs import sweeper, tasks
 from provisioning.jobs.containment import kill_leftovers
 from provisioning.jobs.models import HostResult, Job
-from tests.chaos.test_worker_killed import Worker, database_url, wait_until
+from tests import debian_servers
+from tests.addresses import database_url
+from tests.chaos.test_worker_killed import PLAYBOOK, Worker, wait_until
 from tests.needs import need
 from tests.provisioning.jobs.conftest import Tiny
 
@@ -162,6 +164,46 @@ def test_message_of_a_job_that_runs_is_acknowledged_so_that_no_time_limit_of_the
         worker.end()
         job.refresh_from_db()
         kill_leftovers(job.mark)
+        with app.connection_for_write(url=broker_url) as line:
+            bells(line.default_channel).delete()
+
+
+@pytest.mark.ansible
+@pytest.mark.django_db(transaction=True)
+def test_worker_outlives_the_broker_s_patience_with_a_bell_that_waits_behind_a_long_job(
+    tiny: Tiny,
+    make_nodes: Callable[..., list[Node]],
+    queue: Callable[..., Job],
+    broker_url: str,
+    bells: Queue,
+    tmp_path: Path,
+) -> None:
+    """RabbitMQ closes the channel of whoever holds a message too long, and a worker that takes that for its own fault ends."""
+    patience = os.environ.get(debian_servers.TOLD_PATIENCE, "")  # noqa: TID251 - a test's own
+    if not patience:
+        need("rabbitmq", "The broker of this run does not lose patience within a test.")
+    tiny.says(PLAYBOOK)
+    (tmp_path / "var").mkdir(mode=0o700)
+    log = tmp_path / "worker.log"
+    nodes = make_nodes(2)
+    jobs = [queue([node]) for node in nodes]
+    Job.objects.update(queue=bells.name, announced_at=now() + timedelta(days=1))
+    for job in jobs:
+        tasks.run.apply_async((job.ref,), queue=bells)
+    worker = Worker(tiny, tmp_path / "var", broker_url, log, bells.name)
+    try:
+        wait_until(lambda: Job.objects.filter(status="running").count() == 1, "one of them runs")
+        wait_until(
+            lambda: "PRECONDITION_FAILED" in log.read_text(errors="replace"), "the broker's patience ends"
+        )
+        for node in nodes:
+            (tmp_path / f"{node.name}.go").touch()
+        wait_until(lambda: all(Job.objects.get(pk=job.pk).is_ended for job in jobs), "both have ended")
+        assert worker.process.poll() is None
+        assert set(Job.objects.values_list("status", "attempt")) == {("succeeded", 1)}
+    finally:
+        worker.end()
+        print(log.read_text(errors="replace"))  # noqa: T201 - shown when the test fails
         with app.connection_for_write(url=broker_url) as line:
             bells(line.default_channel).delete()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -12,16 +13,25 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import connection
+from kombu import Queue
 
+from portal.celery import app
 from portal.embedded import locations, valkey
 from portal.embedded.valkey import Valkey
 from provisioning.fleet.models import Node
 from provisioning.jobs import bell, tasks
 from provisioning.jobs.models import Job
+from tests.chaos.blocked_door import Door
+from tests.chaos.test_bells import bells
 from tests.chaos.test_worker_killed import PATIENCE, Worker, wait_until
 from tests.provisioning.jobs.conftest import Tiny
 
+__all__ = ["bells"]
+
 pytestmark = [pytest.mark.ansible, pytest.mark.django_db(transaction=True)]
+
+BLOCKED = 30.0
+"""Seconds for which nothing gets through to the broker."""
 
 
 class Broker:
@@ -81,6 +91,39 @@ def test_job_whose_message_was_lost_with_the_broker_is_run_when_there_is_one_aga
     own_broker.start()
     wait_until(lambda: Job.objects.get(pk=during.pk).is_ended, "it works again")
     assert Job.objects.get(pk=during.pk).status == "succeeded"
+
+
+def test_worker_whose_broker_s_port_was_blocked_runs_what_waited_meanwhile(
+    tiny: Tiny,
+    make_nodes: Callable[..., list[Node]],
+    queue: Callable[..., Job],
+    broker_url: str,
+    bells: Queue,
+    tmp_path: Path,
+) -> None:
+    """Of the run's own broker, whichever that is: the worker hears no refusal and no end of its line, only silence."""
+    first, second = make_nodes(2)
+    (tmp_path / "var").mkdir(mode=0o700)
+    with Door(broker_url) as door:
+        worker = Worker(tiny, tmp_path / "var", door.url, tmp_path / "worker.log", bells.name)
+        try:
+            before = queue([first])
+            Job.objects.update(queue=bells.name)
+            wait_until(lambda: Job.objects.get(pk=before.pk).is_ended, "the worker works")
+            door.shut()
+            during = queue([second])
+            Job.objects.filter(pk=during.pk).update(queue=bells.name)
+            time.sleep(BLOCKED)
+            assert Job.objects.get(pk=during.pk).status == "queued"
+            door.open()
+            wait_until(lambda: Job.objects.get(pk=during.pk).is_ended, "it works again")
+            assert worker.process.poll() is None
+        finally:
+            worker.end()
+            print((tmp_path / "worker.log").read_text(errors="replace"))  # noqa: T201 - shown when the test fails
+    with app.connection_for_write(url=broker_url) as line:
+        bells(line.default_channel).delete()
+    assert set(Job.objects.values_list("status", flat=True)) == {"succeeded"}
 
 
 def test_frozen_broker_keeps_nobody_waiting_who_rings(

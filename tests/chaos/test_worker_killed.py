@@ -9,17 +9,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import connection
 
 from portal.embedded import processes
 from portal.kernel.clock import now
 from provisioning.fleet.models import Node
 from provisioning.jobs.child import MARK
 from provisioning.jobs.models import HostResult, Job, NodeLease
+from tests.addresses import database_url
 from tests.provisioning.jobs.conftest import Tiny, endings
 
 pytestmark = [pytest.mark.ansible, pytest.mark.django_db(transaction=True)]
@@ -33,12 +32,6 @@ PLAYBOOK = """
   ansible.builtin.shell: |
     while [ ! -e {{ simulated_node_dir }}.go ]; do sleep 0.1; done; echo "end {{ attempt }}" >> {{ simulated_node_dir }}.log
 """
-
-
-def database_url() -> str:
-    told = connection.settings_dict
-    who = quote(told["USER"]) + (f":{quote(told['PASSWORD'])}" if told["PASSWORD"] else "")
-    return f"postgres://{who}@{quote(told['HOST'], safe='')}:{told['PORT']}/{told['NAME']}"
 
 
 class Worker:

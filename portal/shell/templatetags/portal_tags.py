@@ -8,26 +8,18 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from django import template
-from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.kernel import units
 from portal.kernel.clock import now
+from portal.shell.addresses import page_of
 from portal.shell.icons import ICONS, MARKS
 from portal.shell.tones import tone_of, word_of
 
 register = template.Library()
 
-_PAGE_OF_KIND = {
-    "T": "tickets:detail",
-    "O": "orders:detail",
-    "C": "clusters:detail",
-    "J": "jobs:detail",
-    "W": "workarounds:show",
-    "R": "debt:project",
-}
 _JUST_NOW = timedelta(seconds=45)
 _LONG_AGO = timedelta(days=30)
 
@@ -147,9 +139,8 @@ def ref_link(ref: str) -> SafeString:
     """`T-12` as a link to its page; plain where there is no such page, a dash for an empty ref."""
     if not ref:
         return mark_safe('<span class="muted">–</span>')  # noqa: S308 - a constant
-    try:
-        url = reverse(_PAGE_OF_KIND[ref[:1]], args=[ref])
-    except (KeyError, NoReverseMatch):
+    url = page_of(ref)
+    if not url:
         return format_html('<span class="ref">{}</span>', ref)
     return format_html('<a class="ref" href="{}">{}</a>', url, ref)
 

@@ -397,6 +397,23 @@ def test_stranger_who_watched_before_leaving_hears_nothing(
     assert not Notification.objects.filter(recipient=stranger).exists()
 
 
+def test_operators_hear_of_a_job_that_is_paused_and_its_mail_leads_to_it(
+    smtp: Server, operator: User, triager: User, member: User, go: Go
+) -> None:
+    record(
+        "job.paused",
+        subject="J-7",
+        payload={"playbook": "maintain", "now": "Wave 2 of 3: 2 failed."},
+        by=None,
+    )
+    go()
+    (mail,) = smtp.got
+    assert mail.recipients == [operator.email]
+    assert "J-7 (maintain) is paused" in str(mail.mail["Subject"])
+    assert "Wave 2 of 3: 2 failed." in mail.text
+    assert "/jobs/J-7/" in mail.text
+
+
 def test_every_kind_has_words() -> None:
     from requests_app.tickets.sentences import say
 

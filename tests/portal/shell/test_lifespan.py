@@ -18,6 +18,7 @@ from django.db import connection, connections
 from portal.config import BASE_DIR, Config, environment_for
 from portal.shell import lifespan
 from portal.shell.lifespan import Lifespan
+from tests.addresses import database_url
 
 NAME = "web-under-test"
 
@@ -77,13 +78,7 @@ def test_the_server_of_the_production_guide_keeps_its_connections_for_the_next_r
 
 @contextmanager
 def _uvicorn() -> Iterator[int]:
-    database = connection.settings_dict
-    place = f"{database['HOST'] or '127.0.0.1'}:{database['PORT'] or 5432}"
-    who = f"{database['USER']}:{database['PASSWORD']}" if database["PASSWORD"] else database["USER"]
-    env = environment_for(
-        database_url=f"postgres://{who}@{place}/{database['NAME']}?application_name={NAME}",
-        log_level="WARNING",
-    )
+    env = environment_for(database_url=f"{database_url()}?application_name={NAME}", log_level="WARNING")
     with socket.create_server(("127.0.0.1", 0)) as door:
         command = [sys.executable, "-m", "uvicorn", "portal.asgi:application", "--fd", str(door.fileno())]
         server = subprocess.Popen(command, env=env, cwd=BASE_DIR, pass_fds=[door.fileno()])

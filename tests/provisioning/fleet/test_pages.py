@@ -61,9 +61,9 @@ def test_lists_cost_the_same_queries_for_few_and_many_nodes(
     client = client_of(operator)
     for count in (1, 60):
         some_nodes(count, prefix=f"of-{count}")
-        with django_assert_max_num_queries(9):
+        with django_assert_max_num_queries(10):
             client.get(reverse("nodes:list"))
-        with django_assert_max_num_queries(9):
+        with django_assert_max_num_queries(10):
             client.get(reverse("nodes:list") + "?view=map")
         with django_assert_max_num_queries(4):
             client.get("/api/v1/nodes")

@@ -347,6 +347,24 @@ def test_whole_is_stopped_by_force_with_every_shard(make_nodes: Nodes, queue: Qu
     with pytest.raises(claims.Fenced):
         claims.renew(held)
     assert Event.objects.filter(name="job.finished").count() == 1
+    told = Event.objects.get(name="job.forced", subject=whole.ref)
+    assert (told.actor, told.payload["why"], told.payload["drains"]) == (
+        operator,
+        "the machine is gone",
+        False,
+    )
+
+
+def test_whole_that_two_stop_by_force_keeps_the_first(
+    make_nodes: Nodes, queue: Queue, operator: User, admin_user: User
+) -> None:
+    whole = queue(make_nodes(4))
+    for shard in open_shards(whole):
+        begin(shard)
+    first = force_stop(whole, reason="the machine is gone", by=operator)
+    again = force_stop(whole, reason="so it is", by=admin_user)
+    assert (again.forced_at, again.forced_by) == (first.forced_at, operator)
+    assert Event.objects.filter(name="job.forced", subject=whole.ref).count() == 1
 
 
 def test_paused_job_ends_at_once_when_it_is_stopped(make_nodes: Nodes, queue: Queue, operator: User) -> None:

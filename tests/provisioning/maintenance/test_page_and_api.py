@@ -48,6 +48,16 @@ def test_form_asks_for_the_variables_of_the_playbook(page: Client) -> None:
     assert 'name="v_probe_checks"' not in html
 
 
+def test_nodes_of_a_site_are_chosen_by_page_and_api(page: Client, operator: User) -> None:
+    assert 'name="site"' not in page.get("/jobs/run/").content.decode(), "there is nothing to choose"
+    some_nodes(2, prefix="far", site="north")
+    form = page.post("/jobs/run/", {**FILLED, "site": "north", "look": "1"}).context["form"]
+    assert (form["nodes"].value(), form["site"].value()) == ("far-001 far-002", "")
+    asked = {"playbook": "validate_node", "purpose": "North", "selection": {"site": "north"}, "preview": True}
+    (wave,) = post(operator, asked).json()["waves"]
+    assert wave["nodes"] == ["far-001", "far-002"]
+
+
 def test_look_shows_the_waves_and_starts_nothing(page: Client) -> None:
     html = page.post("/jobs/run/", {**FILLED, "look": "1"}).content.decode()
     assert "2: up to 50 %" in html

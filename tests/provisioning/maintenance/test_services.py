@@ -59,6 +59,9 @@ def test_nodes_are_chosen_by_what_they_are(operator: User) -> None:
     some_nodes(6)
     chosen = preview(wanted(wanted=NodeFilter(rack="r2")), by=operator)
     assert [node.name for node in chosen.nodes] == ["gpu-005", "gpu-006"]
+    some_nodes(2, prefix="far", site="north")
+    chosen = preview(wanted(wanted=NodeFilter(site="north")), by=operator)
+    assert [node.name for node in chosen.nodes] == ["far-001", "far-002"]
 
 
 def test_preview_shows_the_waves_and_keeps_nothing(operator: User) -> None:

@@ -135,4 +135,5 @@ def test_family_is_followed_however_often_it_was_merged(
     third.refresh_from_db()
     merge_ticket(ticket=third, version=third.version, into=canonical, by=triager)
     assert absorbed_by([canonical.pk]) == {third.pk: canonical.pk, duplicate.pk: canonical.pk}
-    assert where_it_goes_on(duplicate.pk) == canonical.pk
+    duplicate.refresh_from_db()
+    assert where_it_goes_on(duplicate) == canonical
