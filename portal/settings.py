@@ -183,6 +183,9 @@ CELERY_TASK_DEFAULT_QUEUE = "doorbell"
 CELERY_TASK_ROUTES = {"jobs.run": {"queue": "jobs"}}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_TIMEOUT = 2
+# A bell behind a long job is held without a word; after half an hour RabbitMQ closes the channel of whoever holds it,
+# and a worker that takes this for its own fault ends. It asks for a new one instead.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 # A Valkey that is frozen takes every word and never answers. Nobody may hang on it: pages ring, and the sweep that
 # takes lost jobs over rings, too. Who waits for messages asks once a second, so a silence of five says that it is away.
 REDIS_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 5, "visibility_timeout": 43_200}

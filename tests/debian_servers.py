@@ -135,16 +135,16 @@ class RabbitMq:
 
     def prepare(self) -> None:
         _own_folder(self._home, "rabbitmq")
-        file = self._home / "rabbitmq.conf"
-        settings = {
-            "listeners.tcp.default": f"127.0.0.1:{self.port}",
-            "log.console": "false",
-            "consumer_timeout": PATIENCE * 1000,
-            "channel_tick_interval": PATIENCE * 100,
+        often = PATIENCE * 100
+        told = {
+            "rabbitmq.conf": f"listeners.tcp.default = 127.0.0.1:{self.port}\n"
+            f"log.console = false\nconsumer_timeout = {PATIENCE * 1000}\n",
+            "advanced.config": f"[{{rabbit, [{{channel_tick_interval, {often}}}]}}].\n",
         }
-        file.write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))
-        if os.geteuid() == 0:
-            shutil.chown(file, "rabbitmq", "rabbitmq")
+        for name, text in told.items():
+            (self._home / name).write_text(text)
+            if os.geteuid() == 0:
+                shutil.chown(self._home / name, "rabbitmq", "rabbitmq")
 
     def spawn(self, output: int | IO[bytes]) -> subprocess.Popen[bytes]:
         """Start it in a session of its own. Call prepare() first."""
@@ -188,6 +188,7 @@ class RabbitMq:
             "HOME": str(home),
             "LANG": "C.UTF-8",
             "RABBITMQ_CONFIG_FILE": str(home / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(home / "advanced.config"),
             "RABBITMQ_BASE": str(home),
             "RABBITMQ_MNESIA_BASE": str(home / "db"),
             "RABBITMQ_LOG_BASE": str(home / "log"),

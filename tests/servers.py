@@ -100,6 +100,11 @@ elif (worker := VARIABLES.get("PYTEST_XDIST_WORKER")) is not None:
         VARIABLES["PORTAL_VAR_DIR"] = str(home / f"{FILES}-{worker}")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """More than processors: many a test waits for a process, a page or a clock, and does nothing meanwhile."""
+    return max(2, os.cpu_count() or 1) * 3 // 2
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     if RUN is None or session.config.option.collectonly:

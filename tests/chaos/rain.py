@@ -32,6 +32,7 @@ FAULTS: dict[str, tuple[int, Deed]] = {
     "database restarted": (2, server_faults.kill("database", 4, signal.SIGINT)),
     "database frozen": (2, server_faults.freeze("database", 1.5)),
     "connections to the database cut": (3, server_faults.cut_database),
+    visitor.EVERYTHING: (1, server_faults.restart_everything),
     "job cancelled": (6, faults.cancel),
     "job stopped by force": (4, faults.force),
     "node rebooted": (4, node_faults.reboot),

@@ -17,9 +17,9 @@ from provisioning.jobs.states import OWNED
 from provisioning.workers.models import Worker
 from tests.chaos.evidence import Evidence
 from tests.chaos.stage import SLOTS, Stage
-from tests.chaos.visitor import OF_DATABASE, OF_WEB, Answer, recovered
+from tests.chaos.visitor import EVERYTHING, OF_DATABASE, OF_WEB, Answer, recovered
 
-UNHEARD = ("messages", "broker", "bells", "beat", "sweeping", "worker", "database", "connections")
+UNHEARD = ("messages", "broker", "bells", "beat", "sweeping", "worker", "database", "connections", EVERYTHING)
 """First words of faults after which a job may wait although somebody could run it."""
 
 LOOK_EVERY = 1.5
@@ -84,7 +84,9 @@ class Recovery:
 
     def _back(self, server: str, at: float) -> float:
         """When the last outage of this server was over: as long as it lasts nothing can recover."""
-        ends = (fault.until or at for fault in self.evidence.faults if fault.name.startswith(server))
+        ends = (
+            fault.until or at for fault in self.evidence.faults if fault.name.startswith((server, EVERYTHING))
+        )
         return max(ends, default=0.0)
 
     def _free(self) -> bool:

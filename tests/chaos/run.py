@@ -110,6 +110,9 @@ class Campaign:
         self.recovery = Recovery(options.lease, stage, self.evidence)
         only = {name.strip() for name in options.only.split(",") if name.strip()}
         self.faults = {name: each for name, each in FAULTS.items() if not only or name in only}
+        self.not_yet = list(self.faults)
+        """Those that were not injected yet: each has its turn, however seldom the die would say so."""
+        self.dice.shuffle(self.not_yet)
 
     @property
     def done(self) -> Counter[str]:
@@ -174,7 +177,9 @@ class Campaign:
         from provisioning.jobs.services import request_job
         from tests.chaos.evidence import Asked
 
-        nodes = self.dice.sample(list(Node.objects.order_by("pk")), self.dice.randint(1, 3))
+        nodes = self.dice.sample(
+            list(Node.objects.order_by("pk")), self.dice.randint(1, min(3, self.options.nodes))
+        )
         fails = [node.name for node in nodes if self.dice.random() < 0.15]
         job = request_job(
             playbook="tiny",
@@ -188,16 +193,24 @@ class Campaign:
         self.visitor.newest = lambda: job.ref
 
     def _inject(self) -> None:
-        names = list(self.faults)
-        name = self.dice.choices(names, [self.faults[each][0] for each in names])[0]
+        name = self._next_fault()
 
         def deed() -> None:
             fault = self.faults[name][1](self.chaos, name)
             if fault is not None:
                 self.evidence.faults.append(fault)
+                self.not_yet = [each for each in self.not_yet if each != name]
                 print(f"{time.strftime('%H:%M:%S')} {name}", flush=True)  # noqa: T201
 
         self._safely(deed)
+
+    def _next_fault(self) -> str:
+        """By the die, and every other time one that is still missing; one that finds nothing to strike comes again last."""
+        if self.not_yet and self.dice.random() < 0.5:
+            self.not_yet = [*self.not_yet[1:], self.not_yet[0]]
+            return self.not_yet[-1]
+        names = list(self.faults)
+        return self.dice.choices(names, [self.faults[each][0] for each in names])[0]
 
     def _safely(self, deed: Any, *, want: bool = False) -> bool:
         """The campaign's own look at a database that it has just broken may fail."""

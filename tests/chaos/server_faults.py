@@ -1,4 +1,4 @@
-"""What goes wrong with broker and database? They are killed, frozen, restarted, and cut off from everybody."""
+"""What goes wrong with broker and database? They are killed, frozen, restarted, cut off from everybody, or all of the portal is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from django.db import connection
 
 from tests.chaos.evidence import Fault
 from tests.chaos.faults import Chaos, Deed
+
+LONGEST_RESTART = 5.0
+"""Seconds after which the last of them is started again."""
 
 
 def _own(chaos: Chaos, program: str) -> bool:
@@ -40,6 +43,19 @@ def freeze(program: str, longest: float) -> Deed:
         return fault
 
     return deed
+
+
+def restart_everything(chaos: Chaos, name: str) -> Fault | None:
+    """All of the portal at once in the middle of a job, as when its machines lose their power; the nodes don't notice."""
+    if chaos.running() is None:
+        return None
+    fault, longest = Fault(name, everybody=True), 0.0
+    for kept in chaos.stage.kept.values():
+        seconds = chaos.dice.uniform(0, LONGEST_RESTART)
+        longest = max(longest, seconds)
+        kept.kill(number=signal.SIGKILL, away=seconds)
+    chaos.stage.soon(longest, fault.over)
+    return fault
 
 
 def cut_database(chaos: Chaos, name: str) -> Fault | None:

@@ -19,12 +19,14 @@ OK, ERROR = 200, 500
 LINGERS = 10.0
 """Seconds after the first good answer in which a connection of the pool that was cut off may still show."""
 WEB_KILLED, WEB_FROZEN = "web killed", "web frozen"
+EVERYTHING = "everything restarted"
 OF_WEB = (WEB_KILLED, WEB_FROZEN)
 OF_DATABASE = (
     "database killed",
     "database frozen",
     "database restarted",
     "connections to the database cut",
+    EVERYTHING,
 )
 
 

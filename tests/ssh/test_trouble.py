@@ -32,6 +32,10 @@ GREET_AND_WAIT = """
   ansible.builtin.command:
     argv: [sh, -c, 'touch "{{ node_root }}/tmp/waits"; exec sleep 900']
   when: node_name == word
+- name: Fail where it is planned
+  ansible.builtin.fail:
+    msg: as planned
+  when: node_name in words
 """
 
 
@@ -78,15 +82,14 @@ def frozen_once(host: Sshd, file: Path) -> Iterator[None]:
 def test_every_node_out_of_reach_says_why_and_the_others_are_done(
     hosts: Hosts, rows: Rows, small: Tiny, tmp_path: Path, settings: LazySettings
 ) -> None:
-    """One job over all troubles: they cost seconds of waiting, side by side."""
-    _, refusing, silent, closed, freezing = servers = hosts(5)
+    """One job over eleven nodes with all troubles among them: they cost seconds of waiting, side by side."""
+    _, refusing, silent, closed, freezing, *_ = servers = hosts(11)
     nodes = rows(servers)
     refusing.stop()
     closed.let_in(sshd.make_key(tmp_path / "another_key"))
     small.says(GREET_AND_WAIT)
-    job = request_job(
-        playbook="small", nodes=nodes, variables={"word": "gpu-005"}, purpose="trouble", by=None
-    )
+    told = {"word": "gpu-005", "words": ["gpu-006"]}
+    job = request_job(playbook="small", nodes=nodes, variables=told, purpose="trouble", by=None)
     with silence(silent), frozen_once(freezing, freezing.folder / "root/tmp/waits"):
         drain_queue()
     assert endings(job) == {
@@ -95,13 +98,16 @@ def test_every_node_out_of_reach_says_why_and_the_others_are_done(
         "gpu-003": "unreachable",
         "gpu-004": "unreachable",
         "gpu-005": "unreachable",
+        "gpu-006": "failed",
+        **{f"gpu-{number:03}": "ok" for number in range(7, 12)},
     }, said(job)[-3000:]
-    assert (job.status, job.reason) == ("partial", "unreachable")
-    told = failures(job)
-    assert "Connection refused" in told["gpu-002"]
-    assert "timed out" in told["gpu-003"]
-    assert "Permission denied (publickey)" in told["gpu-004"]
-    assert "Make sure this host can be reached over ssh" in told["gpu-005"]  # ssh itself says nothing here
+    assert (job.status, job.reason) == ("partial", "hosts_failed")
+    why = failures(job)
+    assert "Connection refused" in why["gpu-002"]
+    assert "timed out" in why["gpu-003"]
+    assert "Permission denied (publickey)" in why["gpu-004"]
+    assert "Make sure this host can be reached over ssh" in why["gpu-005"]  # ssh itself says nothing here
+    assert "as planned" in why["gpu-006"]
     assert 9 < seconds(job, "gpu-003") < CONNECT_LIMIT
     assert 25 < seconds(job, "gpu-005") < CONNECT_LIMIT + FROZEN_LIMIT
     assert list(Path(settings.JOBS_DIR).iterdir()) == []

@@ -32,7 +32,11 @@ from tests.provisioning.jobs.conftest import Tiny, said
 from tests.provisioning.jobs.test_stopping import Running
 from tests.provisioning.jobs.test_vaulted import indented, vault
 
-pytestmark = [pytest.mark.ansible, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.ansible,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.xdist_group("canary"),  # two at once would find each other's values
+]
 
 ODD = """s3cr3t"{x}' &é%"""
 VALUES = {
