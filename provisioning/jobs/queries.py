@@ -125,16 +125,20 @@ class Progress:
         return f"{min(self.done, self.expected)} of about {self.expected} tasks done on its nodes"
 
 
-def progress(job: Job, hosts: Sequence[HostView]) -> Progress:
+def progress(job: Job, *, done: int, nodes: int) -> Progress:
     """How far a job is, measured by its playbook's last run in which all went well, or by the tasks in its files."""
     tasks = whole_view.expected_tasks(job) if job.is_whole else job.expected_tasks
-    expected = None if tasks is None else tasks * len(hosts)
-    return Progress(done=sum(host.tasks_done for host in hosts), expected=expected)
+    return Progress(done=done, expected=None if tasks is None else tasks * nodes)
+
+
+def waves(job: Job) -> list[WaveView]:
+    """Its waves; none for a job that one worker runs at once."""
+    return whole_view.waves(job) if job.is_whole else []
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """All that is shown of a job besides its own row."""
+    """All that the API tells of a job besides its own row."""
 
     hosts: list[HostView]
     progress: Progress
@@ -142,10 +146,10 @@ class Seen:
 
 
 def seen(job: Job) -> Seen:
-    """The job as its page and the API show it."""
+    """The job with every node, as the API tells it."""
     hosts = hosts_of(job)
-    waves = whole_view.waves(job) if job.is_whole else []
-    return Seen(hosts=hosts, progress=progress(job, hosts), waves=waves)
+    done = sum(host.tasks_done for host in hosts)
+    return Seen(hosts=hosts, progress=progress(job, done=done, nodes=len(hosts)), waves=waves(job))
 
 
 def first_failure(job: Job, attempt: int) -> int | None:

@@ -16,7 +16,7 @@ from portal.accounts.signed_in import signed_in
 from portal.kernel.errors import Invalid, NotFound
 from portal.kernel.pages import is_fragment, render_page
 from provisioning.fleet.listing import node_by_name
-from provisioning.jobs import draining, forcing, log_files, log_view, queries, services, stream
+from provisioning.jobs import draining, forcing, host_table, log_files, log_view, queries, services, stream
 from provisioning.jobs.deciders import only_operators
 from provisioning.jobs.log_filter import read_filter
 from provisioning.jobs.models import Job
@@ -74,18 +74,18 @@ def job_detail(request: HttpRequest, ref: str) -> HttpResponse:
 
 
 def _live(request: HttpRequest, job: Job) -> dict[str, Any]:
-    seen = queries.seen(job)
+    hosts = host_table.table(job, host_table.Wanted.read(request.GET.dict()))
     user = signed_in(request)
     return {
         "job": job,
-        "hosts": seen.hosts,
-        "progress": seen.progress,
-        "waves": seen.waves,
+        "hosts": hosts,
+        "progress": queries.progress(job, done=hosts.tasks_done, nodes=hosts.total),
+        "waves": queries.waves(job),
         "why": queries.say_why(job),
         "may_run": user.can(Action.RUN_JOBS),
         "may_see_inside": user.is_infra,
-        "remaining": sum(host.ending != "ok" for host in seen.hosts) if job.is_ended else 0,
-        "failed": sum(host.ending not in {"ok", "waiting"} for host in seen.hosts),
+        "remaining": hosts.not_ok if job.is_ended else 0,
+        "failed": hosts.bad,
         "relaunched": job.relaunches.order_by("-id").first(),
         "attempts": range(1, job.attempt),
     }
@@ -223,7 +223,7 @@ def job_force(request: HttpRequest, ref: str) -> HttpResponse:
         "longest": services.LONGEST_REASON,
         "heard_at": queries.heard_at(job),
         "sure_at": forcing.sure_at(job),
-        "hosts": list(queries.hosts_of(job)),
+        "nodes": host_table.count(job),
     }
     status = 422 if complaint else 200
     return render_page(request, "provisioning/jobs/force.html", context, status=status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -89,10 +89,15 @@ def view(row: HostResult, told: HostResult | None = None) -> HostView:
 
 def hosts(whole: Job) -> list[HostView]:
     """Every node of a whole by name: as it came home, or as its shard has it now."""
-    last: dict[int, HostResult] = {}
-    for row in results(Q(job__whole=whole) & current()).exclude(job__reason=Reason.TAKEN_BACK):
-        last[row.node_id] = row
+    last = last_shards(whole)
     return [view(row, last.get(row.node_id)) for row in results(Q(job=whole, attempt=1))]
+
+
+def last_shards(whole: Job, nodes: Collection[int] | None = None) -> dict[int, HostResult]:
+    """Node, all of them or only `nodes` -> its row in the shard that had it last."""
+    which = Q(job__whole=whole) & current() & (Q() if nodes is None else Q(node__in=nodes))
+    rows = results(which).exclude(job__reason=Reason.TAKEN_BACK)
+    return {row.node_id: row for row in rows}
 
 
 def expected_tasks(whole: Job) -> int | None:
