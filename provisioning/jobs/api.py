@@ -28,7 +28,7 @@ from provisioning.jobs.api_shapes import (
     ResumeInput,
 )
 from provisioning.jobs.models import Job
-from provisioning.jobs.states import JobState
+from provisioning.jobs.states import REASONS
 
 READ = Scope.REQUESTS_READ.value
 RUN = Scope.PROVISION_EXECUTE.value
@@ -40,24 +40,24 @@ class Jobs(generics.ListAPIView[Job]):
 
     serializer_class = JobOutput
     required_scopes = {"GET": READ}
-    allowed_filters = frozenset({"state"})
+    allowed_filters = frozenset({"state", "reason"})
 
     @extend_schema(
         operation_id="jobs_list",
         parameters=[
-            OpenApiParameter("state", str, enum=[*queries.GROUPS, *(str(state) for state in JobState)])
+            OpenApiParameter("state", str, enum=queries.STATES),
+            OpenApiParameter("reason", str, enum=[str(reason) for reason in REASONS]),
         ],
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One page of jobs, newest first; `state` is one state, or `active`, `attention` or `ended`."""
+        """One page of jobs, newest first; `state` is one state, or `active`, `attention` or `ended`; `reason` why they ended."""
         return super().get(request, *args, **kwargs)
 
     def get_queryset(self) -> QuerySet[Job]:
         """All for infra staff, those of their teams' orders for everybody else."""
-        state = self.request.query_params.get("state", "")
-        if state and not queries.is_state(state):
-            raise Invalid({"state": ["There is no such state of a job."]})
-        return queries.jobs_of(signed_in(self.request), state=state)
+        told = self.request.query_params
+        user = signed_in(self.request)
+        return queries.jobs_of(user, state=told.get("state", ""), reason=told.get("reason", ""))
 
 
 class JobDetail(APIView):

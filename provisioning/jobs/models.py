@@ -134,6 +134,7 @@ class Job(Stateful):
                 fields=["lease_until"], name="job_lease", condition=Q(status__in=_words(sorted(OWNED)))
             ),
             models.Index(fields=["playbook", "-id"], name="job_playbook"),
+            models.Index(fields=["reason", "-id"], name="job_reason", condition=~Q(reason="")),
             models.Index(fields=["ended_at"], name="job_ended_at"),
         ]
 

@@ -11,12 +11,12 @@ from django.db.models import Count, Q, QuerySet
 
 from portal.accounts.models import User
 from portal.kernel.clock import now
-from portal.kernel.errors import NotFound
+from portal.kernel.errors import Invalid, NotFound
 from portal.kernel.refs import parse_ref
 from provisioning.jobs import claims, whole_view
 from provisioning.jobs.models import HostResult, Job, JobEvent
 from provisioning.jobs.shard_results import current
-from provisioning.jobs.states import OWNED, WHOLE, Ending, JobState
+from provisioning.jobs.states import OWNED, REASONS, WHOLE, Ending, JobState
 from provisioning.jobs.whole_view import HostView, WaveView
 from provisioning.workers.routing import site_of
 
@@ -25,6 +25,7 @@ GROUPS: dict[str, tuple[JobState, ...]] = {
     "attention": (JobState.PAUSED, JobState.FAILED, JobState.PARTIAL, JobState.TIMED_OUT, JobState.LOST),
     "ended": (JobState.SUCCEEDED, JobState.CANCELLED),
 }
+STATES = (*GROUPS, *(str(state) for state in JobState))
 PAGE = 25
 
 
@@ -45,19 +46,23 @@ class JobRow:
         return self.nodes.get(Ending.OK, 0)
 
 
-def jobs_of(user: User | AnonymousUser, *, state: str = "") -> QuerySet[Job]:
-    """Jobs the person may see, newest first, each once however many shards it has; `state` is one state or one of GROUPS."""
+def jobs_of(user: User | AnonymousUser, *, state: str = "", reason: str = "") -> QuerySet[Job]:
+    """Jobs the person may see, newest first, each once however many shards it has; `state` is one state or one of GROUPS.
+
+    Invalid for a state or a reason that jobs don't have.
+    """
+    if state and state not in STATES:
+        raise Invalid({"state": [f"There is no such state of a job. Known: {', '.join(STATES)}."]})
+    if reason and reason not in REASONS:
+        raise Invalid({"reason": [f"There is no such reason. Known: {', '.join(REASONS)}."]})
     jobs = Job.objects.visible_to(user).asked_for().select_related("order", "created_by")
     if state in GROUPS:
         jobs = jobs.filter(status__in=GROUPS[state])
     elif state:
         jobs = jobs.filter(status=state)
+    if reason:
+        jobs = jobs.filter(reason=reason)
     return jobs.order_by("-id")
-
-
-def is_state(text: str) -> bool:
-    """True for what `jobs_of` takes as a state."""
-    return text in GROUPS or text in {str(state) for state in JobState}
 
 
 def rows_for(jobs: Sequence[Job]) -> list[JobRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from portal.kernel.transitions import Machine
@@ -99,6 +100,24 @@ class Reason(StrEnum):
     RECORD_LOST = "record_lost"
     TAKEN_BACK = "taken_back"
 
+
+REASONS: Mapping[Reason, str] = {
+    Reason.HOSTS_FAILED: "a node failed",
+    Reason.UNREACHABLE: "a node was out of reach",
+    Reason.NO_HOSTS: "no node matched",
+    Reason.COULD_NOT_START: "it could not start",
+    Reason.STOPPED_EARLY: "its playbook ended early",
+    Reason.USER: "somebody stopped it",
+    Reason.FORCED: "stopped by force",
+    Reason.DEADLINE: "it took too long",
+    Reason.IDLE: "nothing was heard of it",
+    Reason.WORKER_LOST: "its worker was lost",
+    Reason.WORKER_ERROR: "its worker had an error",
+    Reason.WORKER_STOPPED: "its worker was stopped",
+    Reason.RECORD_LOST: "its record was lost",
+    Reason.TAKEN_BACK: "taken back before it began",
+}
+"""What a list of jobs is narrowed to, in a few words; the sentence of one job says more."""
 
 RETRIED = frozenset({Reason.WORKER_LOST, Reason.WORKER_ERROR, Reason.WORKER_STOPPED})
 """What is tried again by itself: the portal's own accidents. A failed check or a node that is away never is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -22,6 +23,7 @@ from provisioning.jobs.log_filter import read_filter
 from provisioning.jobs.models import Job
 from provisioning.jobs.outline import hosts_of_task, outline
 from provisioning.jobs.playbooks import REGISTRY
+from provisioning.jobs.states import REASONS
 
 REPLAYS = (1, 10, 60)
 TABS = (("active", "Active"), ("attention", "Needs a look"), ("ended", "Done"), ("", "All"))
@@ -40,21 +42,22 @@ def _number(request: HttpRequest, name: str) -> int | None:
 @login_required
 def jobs_list(request: HttpRequest) -> HttpResponse:
     """Jobs by state, newest first, in pages."""
-    state = request.GET.get("state", "")
-    if state and not queries.is_state(state):
-        raise Invalid({"state": ["There is no such state of a job."]})
-    jobs = queries.jobs_of(signed_in(request), state=state)
+    state, reason = request.GET.get("state", ""), request.GET.get("reason", "")
+    jobs = queries.jobs_of(signed_in(request), state=state, reason=reason)
+    here = urlencode({"state": state, **({"reason": reason} if reason else {})})
     before = _number(request, "before")
     page = list((jobs if before is None else jobs.filter(pk__lt=before))[: queries.PAGE + 1])
     older = page[queries.PAGE - 1].pk if len(page) > queries.PAGE else None
     context = {
         "rows": queries.rows_for(page[: queries.PAGE]),
         "state": state,
+        "reason": reason,
+        "reasons": REASONS,
         "tabs": TABS,
         "may_run": signed_in(request).can(Action.RUN_JOBS),
         "older": older,
-        "older_url": "" if older is None else f"?state={state}&before={older}",
-        "newest_url": "" if before is None else f"?state={state}",
+        "older_url": "" if older is None else f"?{here}&before={older}",
+        "newest_url": "" if before is None else f"?{here}",
     }
     return render_page(request, "provisioning/jobs/list.html", context, partial="rows")
 

@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 from portal.accounts.models import Team, User
 from provisioning.fleet.models import Node
 from provisioning.jobs.models import Job
+from provisioning.jobs.states import JobAction, Reason
 from tests.provisioning.jobs.test_views import ended, log, order_of, result, running, task
 
 pytestmark = pytest.mark.django_db
@@ -41,6 +42,14 @@ def test_member_reads_the_jobs_of_their_orders_and_no_other(
     assert get(member, f"jobs/{other.ref}").status_code == 404
     assert get(stranger, f"jobs/{mine.ref}").status_code == 404
     assert get(stranger, f"jobs/{mine.ref}/events").status_code == 404
+
+
+def test_jobs_are_listed_by_the_reason_of_their_end(make_nodes: Nodes, queue: Queue, operator: User) -> None:
+    first, second = make_nodes(2)
+    away = ended(queue([first]), JobAction.FAIL, Reason.UNREACHABLE)
+    ended(queue([second]), JobAction.FAIL, Reason.HOSTS_FAILED)
+    answer = get(operator, "jobs?reason=unreachable").json()
+    assert [job["ref"] for job in answer["results"]] == [away.ref]
 
 
 def test_job_shows_its_nodes_and_its_progress(make_nodes: Nodes, queue: Queue, operator: User) -> None:
@@ -82,7 +91,13 @@ def test_events_come_in_order_after_a_counter_until_they_end(
 
 @pytest.mark.parametrize(
     "url",
-    ["jobs?stat=active", "jobs?state=nonsense", "jobs/{ref}/events?from=1", "jobs/{ref}/events?after=x"],
+    [
+        "jobs?stat=active",
+        "jobs?state=nonsense",
+        "jobs?reason=nonsense",
+        "jobs/{ref}/events?from=1",
+        "jobs/{ref}/events?after=x",
+    ],
 )
 def test_filter_that_there_is_not_is_refused(
     url: str, make_nodes: Nodes, queue: Queue, operator: User

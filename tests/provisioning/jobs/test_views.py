@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import Team, User
 from provisioning.fleet.models import Node
-from provisioning.jobs import claims, log_view
+from provisioning.jobs import claims, log_view, queries
 from provisioning.jobs.finishing import end_job
 from provisioning.jobs.models import HostResult, Job, JobEvent
 from provisioning.jobs.recorder import Recorder
@@ -143,8 +143,29 @@ def test_list_shows_one_group(
     assert [name for name in ("queued one", "good one", "bad one") if name in page] == [shown]
 
 
-def test_list_refuses_a_state_that_there_is_not(client: Client, operator: User) -> None:
-    assert get(client, operator, "/jobs/?state=nonsense").status_code == 422
+def test_list_shows_jobs_of_one_reason_page_after_page(
+    make_nodes: Nodes, queue: Queue, client: Client, operator: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "PAGE", 2)
+    nodes = make_nodes(5)
+    for number, node in enumerate(nodes[:3]):
+        ended(queue([node], purpose=f"away {number}"), JobAction.FAIL, Reason.UNREACHABLE)
+    ended(queue(nodes[3:4], purpose="bad one"), JobAction.FAIL, Reason.HOSTS_FAILED)
+    page = get(client, operator, "/jobs/?state=attention&reason=unreachable").content.decode()
+    assert [name for name in ("away 2", "away 1", "away 0", "bad one") if name in page] == [
+        "away 2",
+        "away 1",
+    ]
+    assert '<option value="unreachable" selected>a node was out of reach</option>' in page
+    older = re.search(r'href="(\?state=attention&amp;reason=unreachable&amp;before=\d+)"', page)
+    assert older is not None
+    rest = client.get("/jobs/" + older[1].replace("&amp;", "&")).content.decode()
+    assert [name for name in ("away 2", "away 1", "away 0", "bad one") if name in rest] == ["away 0"]
+
+
+@pytest.mark.parametrize("query", ["state=nonsense", "reason=nonsense"])
+def test_list_refuses_what_jobs_do_not_have(query: str, client: Client, operator: User) -> None:
+    assert get(client, operator, f"/jobs/?{query}").status_code == 422
 
 
 def test_list_asks_the_database_as_often_for_many_jobs_as_for_few(
