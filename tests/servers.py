@@ -100,8 +100,11 @@ elif (worker := VARIABLES.get("PYTEST_XDIST_WORKER")) is not None:
         VARIABLES["PORTAL_VAR_DIR"] = str(home / f"{FILES}-{worker}")
 
 
-def pytest_xdist_auto_num_workers() -> int:
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int | None:
     """More than processors: many a test waits for a process, a page or a clock, and does nothing meanwhile."""
+    if VARIABLES.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
+        return None  # xdist reads it
     return max(2, os.cpu_count() or 1) * 3 // 2
 
 

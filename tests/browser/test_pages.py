@@ -5,7 +5,7 @@ The pictures are left in var/screenshots for people to look at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -143,7 +143,6 @@ def pages_of(who: str, scene: Scene) -> dict[str, str]:
     return {"member": member, "lead": people, "triager": triager, "operator": operator}[who]
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("who", ["member", "lead", "triager", "operator"])
 def test_pages_are_sound(
     browser: Browser,
@@ -151,11 +150,10 @@ def test_pages_are_sound(
     scene: Scene,
     request: pytest.FixtureRequest,
     who: str,
-    dark: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     sign_in(request.getfixturevalue(who))
     _at_work(scene)
-    assert _wrong(browser, pages_of(who, scene), dark=dark) == []
+    assert _wrong(browser, pages_of(who, scene)) == []
 
 
 def _at_work(scene: Scene) -> None:
@@ -171,7 +169,6 @@ def _at_work(scene: Scene) -> None:
     ring_unheard()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("who", ["member", "triager", "admin_user"])
 def test_pages_of_requests_are_sound(
     browser: Browser,
@@ -179,24 +176,33 @@ def test_pages_of_requests_are_sound(
     deal: Bargain,
     request: pytest.FixtureRequest,
     who: str,
-    dark: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     sign_in(request.getfixturevalue(who))
-    assert _wrong(browser, deals_of(who, deal), dark=dark) == []
+    assert _wrong(browser, deals_of(who, deal)) == []
 
 
-def _wrong(browser: Browser, pages: Mapping[str, str], *, dark: bool) -> list[str]:
-    """What is wrong with the pages, wide and narrow; their pictures are kept."""
-    wrong: list[str] = []
-    for name, path in pages.items():
-        for width in (WIDE, NARROW):
-            browser.screen(width, dark=dark)
-            browser.open(path)
-            browser.settle()
-            said = [*browser.complaints(), *browser.strangers(), *browser.too_wide(), *browser.run(SOUNDNESS)]
-            wrong += [f"{name} at {width}: {text}" for text in said]
-            browser.picture(PICTURES / f"{name}-{width}-{'dark' if dark else 'light'}.png")
-    return wrong
+def _wrong(browser: Browser, pages: Mapping[str, str]) -> list[str]:
+    """What is wrong with the pages, wide and narrow, by day and by night; their pictures are kept."""
+    return [
+        f"{name} at {width}{text}"
+        for name, path in pages.items()
+        for width in (WIDE, NARROW)
+        for text in _wrong_with(browser, name, path, width)
+    ]
+
+
+def _wrong_with(browser: Browser, name: str, path: str, width: int) -> Iterator[str]:
+    """Of one page at one width: it is opened once, and follows the system's theme."""
+    browser.screen(width, dark=False)
+    browser.open(path)
+    browser.settle()
+    for theme in ("light", "dark"):
+        browser.screen(width, dark=theme == "dark")
+        for text in (*browser.too_wide(), *browser.run(SOUNDNESS)):
+            yield f", {theme}: {text}"
+        browser.picture(PICTURES / f"{name}-{width}-{theme}.png")
+    for text in (*browser.complaints(), *browser.strangers()):
+        yield f": {text}"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
