@@ -27,7 +27,8 @@ HEADS = ["play", "stats", "task"]  # kinds of events that begin a part of the lo
 
 
 def _words(states: Iterable[StrEnum]) -> list[str]:
-    return [str(state) for state in states]  # so that a migration names no class of ours
+    """As a migration names them, which knows no class of ours; a set in the order of the alphabet."""
+    return [str(state) for state in (sorted(states) if isinstance(states, frozenset) else states)]
 
 
 class Job(Stateful):
@@ -105,13 +106,13 @@ class Job(Stateful):
             models.CheckConstraint(condition=Q(reason__in=_words(Reason)), name="job_reason_known"),
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="job_has_an_attempt"),
             models.CheckConstraint(
-                condition=~Q(status__in=_words(sorted(OWNED)))
+                condition=~Q(status__in=_words(OWNED))
                 | (Q(lease_until__isnull=False) & Q(attempt__gte=1) & ~Q(mark="")),
                 name="job_owned_has_lease",
             ),
             models.CheckConstraint(
-                condition=Q(status__in=_words(sorted(ENDED)), ended_at__isnull=False)
-                | (~Q(status__in=_words(sorted(ENDED))) & Q(ended_at__isnull=True)),
+                condition=Q(status__in=_words(ENDED), ended_at__isnull=False)
+                | (~Q(status__in=_words(ENDED)) & Q(ended_at__isnull=True)),
                 name="job_ended_has_end",
             ),
             models.UniqueConstraint(fields=["whole", "shard"], name="job_shard_once"),
@@ -121,7 +122,7 @@ class Job(Stateful):
                 name="job_shard_has_its_place",
             ),
             models.CheckConstraint(
-                condition=~Q(status__in=_words(sorted(WHOLE))) | Q(plan__isnull=False, wave__isnull=False),
+                condition=~Q(status__in=_words(WHOLE)) | Q(plan__isnull=False, wave__isnull=False),
                 name="job_whole_has_a_plan",
             ),
         ]
@@ -130,9 +131,7 @@ class Job(Stateful):
             models.Index(
                 fields=["-priority", "id"], name="job_queue", condition=Q(status=JobState.QUEUED.value)
             ),
-            models.Index(
-                fields=["lease_until"], name="job_lease", condition=Q(status__in=_words(sorted(OWNED)))
-            ),
+            models.Index(fields=["lease_until"], name="job_lease", condition=Q(status__in=_words(OWNED))),
             models.Index(fields=["playbook", "-id"], name="job_playbook"),
             models.Index(fields=["reason", "-id"], name="job_reason", condition=~Q(reason="")),
             models.Index(fields=["ended_at"], name="job_ended_at"),
