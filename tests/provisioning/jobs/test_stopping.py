@@ -106,6 +106,9 @@ def test_worker_whose_job_was_taken_over_stops_it_and_writes_nothing(
     sleeping: Running, settings: LazySettings
 ) -> None:
     job = Job.objects.get(pk=sleeping.job.pk)
+    sleeping.wait_until(
+        job.events.filter(kind="task").exists
+    )  # or what it said till then would still be salvaged
     end_job(job, JobAction.LOSE, reason=Reason.WORKER_LOST, text="It was lost.")
     before = JobEvent.objects.filter(job=job).count()
     assert sleeping.end() == "fenced"
