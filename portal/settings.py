@@ -186,10 +186,11 @@ CELERY_BROKER_CONNECTION_TIMEOUT = 2
 # A bell behind a long job is held without a word; after half an hour RabbitMQ closes the channel of whoever holds it,
 # and a worker that takes this for its own fault ends. It asks for a new one instead.
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
-# A Valkey that is frozen takes every word and never answers. Nobody may hang on it: pages ring, and the sweep that
-# takes lost jobs over rings, too. Who waits for messages asks once a second, so a silence of five says that it is away.
+# A broker that is frozen takes every word and never answers. Nobody may hang on it: pages ring, and the sweep that takes
+# lost jobs over rings, too. Who waits for messages asks once a second, so a silence of five says that it is away.
 REDIS_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 5, "visibility_timeout": 43_200}
-CELERY_BROKER_TRANSPORT_OPTIONS = {} if CELERY_BROKER_URL.startswith("amqp") else REDIS_OPTIONS
+AMQP_OPTIONS = {"read_timeout": 3, "write_timeout": 3}
+CELERY_BROKER_TRANSPORT_OPTIONS = AMQP_OPTIONS if CELERY_BROKER_URL.startswith("amqp") else REDIS_OPTIONS
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
