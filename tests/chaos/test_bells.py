@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -38,8 +39,8 @@ SIDES = 4
 
 @pytest.fixture
 def bells(broker_url: str) -> Queue:
-    """A queue of this test's own on the run's broker."""
-    name = f"bells-{os.getpid()}"
+    """A queue of this test's own on the run's broker: one of an earlier test counts as declared, and is gone."""
+    name = f"bells-{uuid4().hex[:12]}"
     return Queue(name, Exchange(name, type="direct"), routing_key=name, durable=True)
 
 
