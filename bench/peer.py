@@ -10,7 +10,7 @@ import os
 import random
 import sys
 import time
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 
@@ -45,7 +45,7 @@ def configure() -> None:
             "default": {
                 "ENGINE": "django.db.backends.postgresql",
                 "NAME": where.path[1:],
-                "HOST": where.hostname,
+                "HOST": unquote(where.hostname or ""),  # a folder where the server listens on a file
                 "PORT": where.port or 5432,
                 "USER": where.username or "",
                 "PASSWORD": where.password or "",
