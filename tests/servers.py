@@ -102,10 +102,10 @@ elif (worker := VARIABLES.get("PYTEST_XDIST_WORKER")) is not None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Two more than processors: many a test waits for a process, a page or a clock, and does nothing meanwhile."""
+    """Half as many again as processors: many a test waits for a process, a page or a clock, and does nothing meanwhile."""
     if VARIABLES.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
         return None  # xdist reads it
-    return (os.cpu_count() or 1) + 2
+    return max(2, os.cpu_count() or 1) * 3 // 2
 
 
 @pytest.hookimpl(tryfirst=True)

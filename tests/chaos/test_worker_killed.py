@@ -15,6 +15,7 @@ from django.conf import settings as django_settings
 
 from portal.embedded import processes
 from portal.kernel.clock import now
+from portal.ledger.models import Event
 from provisioning.fleet.models import Node
 from provisioning.jobs.child import MARK
 from provisioning.jobs.models import HostResult, Job, NodeLease
@@ -190,8 +191,9 @@ def test_worker_that_is_told_to_go_hands_its_job_back_at_once(
     mark = job.mark
     job.refresh_from_db()
     assert (job.status, job.attempt) == ("queued", 1)
-    assert "worker" in job.waiting_for
-    assert "stopped" in job.waiting_for  # what it waits for, or already why its node still drains
+    requeued = Event.objects.get(name="job.requeued", subject=job.ref)
+    assert (requeued.payload["after"], requeued.payload["reason"]) == (1, "worker_stopped")
+    assert job.waiting_for  # that, or by now that no worker is there, or why its node still drains
     assert strays({mark}) == []
 
 
