@@ -187,7 +187,8 @@ CELERY_BROKER_CONNECTION_TIMEOUT = 2
 # and a worker that takes this for its own fault ends. It asks for a new one instead.
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 # A broker that is frozen takes every word and never answers. Nobody may hang on it: pages ring, and the sweep that takes
-# lost jobs over rings, too. Who waits for messages asks once a second, so a silence of five says that it is away.
+# lost jobs over rings, too. Who waits for messages of a Valkey asks once a second, so a silence of five says that it is
+# away; a RabbitMQ answers each step of a line at once, and taking leave of one that doesn't is three steps more.
 REDIS_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 5, "visibility_timeout": 43_200}
 AMQP_OPTIONS = {"read_timeout": 3, "write_timeout": 3}
 CELERY_BROKER_TRANSPORT_OPTIONS = AMQP_OPTIONS if CELERY_BROKER_URL.startswith("amqp") else REDIS_OPTIONS

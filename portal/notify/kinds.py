@@ -172,8 +172,10 @@ KINDS: Mapping[str, Kind] = {
 }
 
 STAFF_ONLY = frozenset(
-    {"ticket.assigned", "clock.at_risk", "clock.missed", "queue.crunch_began", "workaround.renewal_asked"}
-    | {"job.paused"}
+    {
+        *("ticket.assigned", "clock.at_risk", "clock.missed", "queue.crunch_began"),
+        *("workaround.renewal_asked", "job.paused"),
+    }
 )
 """What only infra staff may hear of, whoever follows."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,8 +51,8 @@ class HostTable:
     wanted: Wanted
     rows: Sequence[HostView]
     next: str
-    counts: Mapping[Ending, int] = field(default_factory=dict)
-    tasks_done: int = 0
+    counts: Mapping[Ending, int]
+    tasks_done: int
 
     @property
     def first_url(self) -> str:

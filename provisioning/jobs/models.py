@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date
-from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
@@ -17,18 +15,14 @@ from portal.kernel.refs import format_ref
 from provisioning.fleet.models import Node
 from provisioning.jobs.job_sets import JobQuerySet
 from provisioning.jobs.months import first_of_month, this_month
-from provisioning.jobs.states import ENDED, JOB_MACHINE, OWNED, WHOLE, Ending, JobState, Reason
+from provisioning.jobs.states import ENDED, JOB_MACHINE, OWNED, WHOLE, Ending, JobState, Reason, plain
 from provisioning.orders.models import Order
 
 if TYPE_CHECKING:
     from django.db.models.fields.related_descriptors import RelatedManager
 
 HEADS = ["play", "stats", "task"]  # kinds of events that begin a part of the log
-
-
-def _words(states: Iterable[StrEnum]) -> list[str]:
-    """As a migration names them, which knows no class of ours; a set in the order of the alphabet."""
-    return [str(state) for state in (sorted(states) if isinstance(states, frozenset) else states)]
+HELD, OVER = plain(sorted(OWNED)), plain(sorted(ENDED))
 
 
 class Job(Stateful):
@@ -103,16 +97,16 @@ class Job(Stateful):
         ordering = ["-id"]
         constraints = [
             status_check(JOB_MACHINE, "job_status_known"),
-            models.CheckConstraint(condition=Q(reason__in=_words(Reason)), name="job_reason_known"),
+            models.CheckConstraint(condition=Q(reason__in=plain(Reason)), name="job_reason_known"),
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="job_has_an_attempt"),
             models.CheckConstraint(
-                condition=~Q(status__in=_words(OWNED))
+                condition=~Q(status__in=HELD)
                 | (Q(lease_until__isnull=False) & Q(attempt__gte=1) & ~Q(mark="")),
                 name="job_owned_has_lease",
             ),
             models.CheckConstraint(
-                condition=Q(status__in=_words(ENDED), ended_at__isnull=False)
-                | (~Q(status__in=_words(ENDED)) & Q(ended_at__isnull=True)),
+                condition=Q(status__in=OVER, ended_at__isnull=False)
+                | (~Q(status__in=OVER) & Q(ended_at__isnull=True)),
                 name="job_ended_has_end",
             ),
             models.UniqueConstraint(fields=["whole", "shard"], name="job_shard_once"),
@@ -122,7 +116,7 @@ class Job(Stateful):
                 name="job_shard_has_its_place",
             ),
             models.CheckConstraint(
-                condition=~Q(status__in=_words(WHOLE)) | Q(plan__isnull=False, wave__isnull=False),
+                condition=~Q(status__in=plain(sorted(WHOLE))) | Q(plan__isnull=False, wave__isnull=False),
                 name="job_whole_has_a_plan",
             ),
         ]
@@ -131,7 +125,7 @@ class Job(Stateful):
             models.Index(
                 fields=["-priority", "id"], name="job_queue", condition=Q(status=JobState.QUEUED.value)
             ),
-            models.Index(fields=["lease_until"], name="job_lease", condition=Q(status__in=_words(OWNED))),
+            models.Index(fields=["lease_until"], name="job_lease", condition=Q(status__in=HELD)),
             models.Index(fields=["playbook", "-id"], name="job_playbook"),
             models.Index(fields=["reason", "-id"], name="job_reason", condition=~Q(reason="")),
             models.Index(fields=["ended_at"], name="job_ended_at"),
@@ -190,7 +184,7 @@ class HostResult(models.Model):
         ordering = ["node_id"]
         constraints = [
             models.UniqueConstraint(fields=["job", "attempt", "node"], name="host_result_once"),
-            models.CheckConstraint(condition=Q(ending__in=_words(Ending)), name="host_result_ending_known"),
+            models.CheckConstraint(condition=Q(ending__in=plain(Ending)), name="host_result_ending_known"),
         ]
         indexes = [models.Index(fields=["node", "-id"], name="host_result_node")]
 

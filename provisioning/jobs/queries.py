@@ -108,12 +108,11 @@ def job_by_ref(user: User | AnonymousUser, ref: str) -> Job:
     return job
 
 
-def hosts_of(job: Job, *, attempt: int | None = None) -> list[HostView]:
-    """The nodes of an attempt, or of all the shards of a whole, by name."""
+def hosts_of(job: Job) -> list[HostView]:
+    """The nodes of the attempt that counts, or of all the shards of a whole, by name."""
     if job.is_whole:
         return whole_view.hosts(job)
-    wanted = job.targets_attempt if attempt is None else attempt
-    return [whole_view.view(row) for row in whole_view.results(Q(job=job, attempt=wanted))]
+    return [whole_view.view(row) for row in whole_view.results(Q(job=job, attempt=job.targets_attempt))]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 from portal.kernel.transitions import Machine
@@ -138,3 +138,8 @@ class Ending(StrEnum):
 FINAL_ENDINGS = frozenset(
     {Ending.OK, Ending.FAILED, Ending.UNREACHABLE, Ending.NOT_ATTEMPTED, Ending.INTERRUPTED}
 )
+
+
+def plain(states: Iterable[StrEnum]) -> list[str]:
+    """Their words alone: a migration names no class of ours."""
+    return [str(state) for state in states]

@@ -110,9 +110,6 @@ class Campaign:
         self.recovery = Recovery(options.lease, stage, self.evidence)
         only = {name.strip() for name in options.only.split(",") if name.strip()}
         self.faults = {name: each for name, each in FAULTS.items() if not only or name in only}
-        self.not_yet = list(self.faults)
-        """Those that were not injected yet: each has its turn, however seldom the die would say so."""
-        self.dice.shuffle(self.not_yet)
 
     @property
     def done(self) -> Counter[str]:
@@ -199,16 +196,15 @@ class Campaign:
             fault = self.faults[name][1](self.chaos, name)
             if fault is not None:
                 self.evidence.faults.append(fault)
-                self.not_yet = [each for each in self.not_yet if each != name]
                 print(f"{time.strftime('%H:%M:%S')} {name}", flush=True)  # noqa: T201
 
         self._safely(deed)
 
     def _next_fault(self) -> str:
-        """By the die, and every other time one that is still missing; one that finds nothing to strike comes again last."""
-        if self.not_yet and self.dice.random() < 0.5:
-            self.not_yet = [*self.not_yet[1:], self.not_yet[0]]
-            return self.not_yet[-1]
+        """By the die, and every other time one that is still missing: each has its turn, however seldom that is."""
+        missing = [name for name in self.faults if name not in self.done]
+        if missing and self.dice.random() < 0.5:
+            return self.dice.choice(missing)
         names = list(self.faults)
         return self.dice.choices(names, [self.faults[each][0] for each in names])[0]
 

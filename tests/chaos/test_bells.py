@@ -13,12 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from django.conf import settings
 from django.db.models.functions import Now
-from kombu import Consumer, Exchange, Message, Queue
+from kombu import Consumer, Message, Queue
 
 from portal.celery import app
 from portal.embedded import processes
@@ -29,19 +28,13 @@ from provisioning.jobs.containment import kill_leftovers
 from provisioning.jobs.models import HostResult, Job
 from tests import debian_servers
 from tests.addresses import database_url
-from tests.chaos.test_worker_killed import PLAYBOOK, Worker, wait_until
+from tests.chaos.test_worker_killed import PLAYBOOK
+from tests.chaos.workers import Worker, wait_until
 from tests.needs import need
 from tests.provisioning.jobs.conftest import Tiny
 
 WHOLE = 10_000
 SIDES = 4
-
-
-@pytest.fixture
-def bells(broker_url: str) -> Queue:
-    """A queue of this test's own on the run's broker: one of an earlier test counts as declared, and is gone."""
-    name = f"bells-{uuid4().hex[:12]}"
-    return Queue(name, Exchange(name, type="direct"), routing_key=name, durable=True)
 
 
 class Listener(threading.Thread):
@@ -86,8 +79,6 @@ def test_ten_thousand_bells_of_four_ringers_reach_four_listeners_each_once(
     for thread in (*ringers, *listeners):
         thread.join(300)
     counted = Counter(ref for each in listeners for ref in each.heard)
-    with app.connection_for_write(url=broker_url) as line:
-        bells(line.default_channel).delete()
     assert counted == Counter(f"J-{number + 1}" for number in range(WHOLE))
 
 
@@ -142,31 +133,27 @@ def test_message_of_a_job_that_runs_is_acknowledged_so_that_no_time_limit_of_the
     queue: Callable[..., Job],
     broker_url: str,
     bells: Queue,
-    tmp_path: Path,
+    start_worker: Callable[..., Worker],
 ) -> None:
     """RabbitMQ's consumer_timeout counts what was delivered and not acknowledged; that would be there again when the worker dies."""
     if not broker_url.startswith("amqp"):
         need("rabbitmq", "The broker of this run is no RabbitMQ.")
     tiny.says("- name: Sleep\n  ansible.builtin.command: sleep 987")
-    (tmp_path / "var").mkdir(mode=0o700)
     job = queue(make_nodes(1))
     Job.objects.update(
         queue=bells.name, announced_at=now() + timedelta(days=1)
     )  # no sweep rings a second time
     tasks.run.apply_async((job.ref,), queue=bells)
     assert waits_in(bells, broker_url) == (1, 0)
-    worker = Worker(tiny, tmp_path / "var", broker_url, tmp_path / "worker.log", bells.name)
+    worker = start_worker(bells.name)
     try:
         wait_until(lambda: Job.objects.get(pk=job.pk).status == "running", "it runs")
         worker.kill()
         wait_until(lambda: waits_in(bells, broker_url)[1] == 0, "the broker notices that it is gone")
         assert waits_in(bells, broker_url) == (0, 0)
     finally:
-        worker.end()
         job.refresh_from_db()
         kill_leftovers(job.mark)
-        with app.connection_for_write(url=broker_url) as line:
-            bells(line.default_channel).delete()
 
 
 @pytest.mark.ansible
@@ -175,8 +162,8 @@ def test_worker_outlives_the_broker_s_patience_with_a_bell_that_waits_behind_a_l
     tiny: Tiny,
     make_nodes: Callable[..., list[Node]],
     queue: Callable[..., Job],
-    broker_url: str,
     bells: Queue,
+    start_worker: Callable[..., Worker],
     tmp_path: Path,
 ) -> None:
     """RabbitMQ closes the channel of whoever holds a message too long, and a worker that takes that for its own fault ends."""
@@ -184,29 +171,19 @@ def test_worker_outlives_the_broker_s_patience_with_a_bell_that_waits_behind_a_l
     if not patience:
         need("rabbitmq", "The broker of this run does not lose patience within a test.")
     tiny.says(PLAYBOOK)
-    (tmp_path / "var").mkdir(mode=0o700)
-    log = tmp_path / "worker.log"
     nodes = make_nodes(2)
     jobs = [queue([node]) for node in nodes]
     Job.objects.update(queue=bells.name, announced_at=now() + timedelta(days=1))
     for job in jobs:
         tasks.run.apply_async((job.ref,), queue=bells)
-    worker = Worker(tiny, tmp_path / "var", broker_url, log, bells.name)
-    try:
-        wait_until(lambda: Job.objects.filter(status="running").count() == 1, "one of them runs")
-        wait_until(
-            lambda: "PRECONDITION_FAILED" in log.read_text(errors="replace"), "the broker's patience ends"
-        )
-        for node in nodes:
-            (tmp_path / f"{node.name}.go").touch()
-        wait_until(lambda: all(Job.objects.get(pk=job.pk).is_ended for job in jobs), "both have ended")
-        assert worker.process.poll() is None
-        assert set(Job.objects.values_list("status", "attempt")) == {("succeeded", 1)}
-    finally:
-        worker.end()
-        print(log.read_text(errors="replace"))  # noqa: T201 - shown when the test fails
-        with app.connection_for_write(url=broker_url) as line:
-            bells(line.default_channel).delete()
+    worker, log = start_worker(bells.name), tmp_path / "worker.log"
+    wait_until(lambda: Job.objects.filter(status="running").count() == 1, "one of them runs")
+    wait_until(lambda: "PRECONDITION_FAILED" in log.read_text(errors="replace"), "the broker's patience ends")
+    for node in nodes:
+        (tmp_path / f"{node.name}.go").touch()
+    wait_until(lambda: all(Job.objects.get(pk=job.pk).is_ended for job in jobs), "both have ended")
+    assert worker.process.poll() is None
+    assert set(Job.objects.values_list("status", "attempt")) == {("succeeded", 1)}
 
 
 def waits_in(bells: Queue, url: str) -> tuple[int, int]:

@@ -22,7 +22,8 @@ from provisioning.jobs.spool import SpoolReader
 from provisioning.jobs.supervisor import run_claimed
 from provisioning.jobs.workspace import Workspace
 from tests.provisioning.jobs.conftest import Tiny
-from tests.provisioning.jobs.cut_line import Line, line, use
+from tests.provisioning.jobs.cut_line import line, use
+from tests.relay import Relay
 
 pytestmark = [pytest.mark.ansible, pytest.mark.django_db(transaction=True)]
 
@@ -36,7 +37,7 @@ TASKS = "\n".join(
 class Running:
     """A job whose worker reaches the database over a line that can be cut."""
 
-    def __init__(self, job: Job, cord: Line) -> None:
+    def __init__(self, job: Job, cord: Relay) -> None:
         self.job, self.cord, self.became = job, cord, ""
         self.thread = threading.Thread(target=self._work)
         self.thread.start()
