@@ -27,8 +27,9 @@ from provisioning.jobs.api_shapes import (
     QuietOutput,
     ResumeInput,
 )
+from provisioning.jobs.host_table import Wanted
 from provisioning.jobs.models import Job
-from provisioning.jobs.states import REASONS
+from provisioning.jobs.states import REASONS, Ending
 
 READ = Scope.REQUESTS_READ.value
 RUN = Scope.PROVISION_EXECUTE.value
@@ -64,12 +65,24 @@ class JobDetail(APIView):
     """One job."""
 
     required_scopes = {"GET": READ}
+    allowed_filters = frozenset({"ending", "nodes_after"})
 
-    @extend_schema(operation_id="jobs_show", responses=JobDetailOutput)
+    @extend_schema(
+        operation_id="jobs_show",
+        parameters=[
+            OpenApiParameter("ending", str, enum=[str(ending) for ending in Ending]),
+            OpenApiParameter("nodes_after", str),
+        ],
+        responses=JobDetailOutput,
+    )
     def get(self, request: Request, ref: str) -> Response:
-        """The job with its nodes; 404 for one that isn't the person's to see."""
+        """The job with a hundred of its nodes by name, all or those of one `ending`; 404 for one that isn't the person's to see.
+
+        `endings` counts all of its nodes. For the next hundred ask again with `nodes_after` as `nodes_next` says.
+        """
+        _refuse_unknown(request, self.allowed_filters)
         job = queries.job_by_ref(signed_in(request), ref)
-        vars(job)["seen"] = queries.seen(job)
+        vars(job)["seen"] = queries.seen(job, Wanted.read(request.query_params.dict()))
         return Response(JobDetailOutput(job).data)
 
 

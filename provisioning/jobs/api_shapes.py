@@ -16,7 +16,8 @@ from provisioning.jobs.whole_view import HostView, WaveView
 class JobOutput(serializers.Serializer[Job]):
     """A job. `why` says what it waits for or how it ended; `order` is empty for one that belongs to none.
 
-    `whole` is set for a shard: the job that it is part of. Lists show the whole, not its shards.
+    `whole` is set for a shard: the job that it is part of. Lists show the whole, not its shards. `forks` is how many nodes its
+    attempt works on at once, null before it has begun and for a whole.
     """
 
     ref = serializers.CharField()
@@ -29,6 +30,7 @@ class JobOutput(serializers.Serializer[Job]):
     whole = serializers.SerializerMethodField()
     attempt = serializers.IntegerField()
     max_attempts = serializers.IntegerField()
+    forks = serializers.IntegerField(allow_null=True)
     cancel_requested_at = serializers.DateTimeField(allow_null=True)
     forced_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -101,9 +103,14 @@ class WaveOutput(serializers.Serializer[WaveView]):
 
 
 class JobDetailOutput(JobOutput):
-    """A job with its nodes; `waves` is empty for one that one worker runs at once."""
+    """A job with a hundred of its nodes; `waves` is empty for one that one worker runs at once.
 
-    nodes = HostOutput(many=True, source="seen.hosts")
+    `endings` counts all nodes by ending; `nodes_next` is what to ask the next hundred `nodes_after`, empty at the end.
+    """
+
+    endings = serializers.DictField(child=serializers.IntegerField(), source="seen.hosts.counts")
+    nodes = HostOutput(many=True, source="seen.hosts.rows")
+    nodes_next = serializers.CharField(source="seen.hosts.next", allow_blank=True)
     progress = ProgressOutput(source="seen.progress")
     waves = WaveOutput(many=True, source="seen.waves")
 

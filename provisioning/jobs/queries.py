@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet
 
 from portal.accounts.models import User
 from portal.kernel.clock import now
 from portal.kernel.errors import Invalid, NotFound
 from portal.kernel.refs import parse_ref
-from provisioning.jobs import claims, whole_view
+from provisioning.jobs import claims, host_table, whole_view
+from provisioning.jobs.host_table import HostTable, Wanted
 from provisioning.jobs.models import HostResult, Job, JobEvent
 from provisioning.jobs.shard_results import current
 from provisioning.jobs.states import OWNED, REASONS, WHOLE, Ending, JobState
-from provisioning.jobs.whole_view import HostView, WaveView
+from provisioning.jobs.whole_view import WaveView
 from provisioning.workers.routing import site_of
 
 GROUPS: dict[str, tuple[JobState, ...]] = {
@@ -108,13 +109,6 @@ def job_by_ref(user: User | AnonymousUser, ref: str) -> Job:
     return job
 
 
-def hosts_of(job: Job) -> list[HostView]:
-    """The nodes of the attempt that counts, or of all the shards of a whole, by name."""
-    if job.is_whole:
-        return whole_view.hosts(job)
-    return [whole_view.view(row) for row in whole_view.results(Q(job=job, attempt=job.targets_attempt))]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Progress:
     """Tasks done on nodes, of those expected. `expected` None: it has not begun, or its files can't be counted."""
@@ -135,25 +129,20 @@ def progress(job: Job, *, done: int, nodes: int) -> Progress:
     return Progress(done=done, expected=None if tasks is None else tasks * nodes)
 
 
-def waves(job: Job) -> list[WaveView]:
-    """Its waves; none for a job that one worker runs at once."""
-    return whole_view.waves(job) if job.is_whole else []
-
-
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """All that the API tells of a job besides its own row."""
+    """All that is told of a job besides its own row."""
 
-    hosts: list[HostView]
+    hosts: HostTable
     progress: Progress
     waves: list[WaveView]
 
 
-def seen(job: Job) -> Seen:
-    """The job with every node, as the API tells it."""
-    hosts = hosts_of(job)
-    done = sum(host.tasks_done for host in hosts)
-    return Seen(hosts=hosts, progress=progress(job, done=done, nodes=len(hosts)), waves=waves(job))
+def seen(job: Job, wanted: Wanted) -> Seen:
+    """How far the job is, its waves, and those of its nodes that are wanted."""
+    hosts = host_table.table(job, wanted)
+    done = progress(job, done=hosts.tasks_done, nodes=hosts.total)
+    return Seen(hosts=hosts, progress=done, waves=whole_view.waves(job) if job.is_whole else [])
 
 
 def first_failure(job: Job, attempt: int) -> int | None:

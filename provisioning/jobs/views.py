@@ -19,6 +19,7 @@ from portal.kernel.pages import is_fragment, render_page
 from provisioning.fleet.listing import node_by_name
 from provisioning.jobs import draining, forcing, host_table, log_files, log_view, queries, services, stream
 from provisioning.jobs.deciders import only_operators
+from provisioning.jobs.host_table import Wanted
 from provisioning.jobs.log_filter import read_filter
 from provisioning.jobs.models import Job
 from provisioning.jobs.outline import hosts_of_task, outline
@@ -77,18 +78,18 @@ def job_detail(request: HttpRequest, ref: str) -> HttpResponse:
 
 
 def _live(request: HttpRequest, job: Job) -> dict[str, Any]:
-    hosts = host_table.table(job, host_table.Wanted.read(request.GET.dict()))
+    seen = queries.seen(job, Wanted.read(request.GET.dict()))
     user = signed_in(request)
     return {
         "job": job,
-        "hosts": hosts,
-        "progress": queries.progress(job, done=hosts.tasks_done, nodes=hosts.total),
-        "waves": queries.waves(job),
+        "hosts": seen.hosts,
+        "progress": seen.progress,
+        "waves": seen.waves,
         "why": queries.say_why(job),
         "may_run": user.can(Action.RUN_JOBS),
         "may_see_inside": user.is_infra,
-        "remaining": hosts.not_ok if job.is_ended else 0,
-        "failed": hosts.bad,
+        "remaining": seen.hosts.not_ok if job.is_ended else 0,
+        "failed": seen.hosts.bad,
         "relaunched": job.relaunches.order_by("-id").first(),
         "attempts": range(1, job.attempt),
     }

@@ -87,16 +87,9 @@ def view(row: HostResult, told: HostResult | None = None) -> HostView:
     )
 
 
-def hosts(whole: Job) -> list[HostView]:
-    """Every node of a whole by name: as it came home, or as its shard has it now."""
-    last = last_shards(whole)
-    return [view(row, last.get(row.node_id)) for row in results(Q(job=whole, attempt=1))]
-
-
-def last_shards(whole: Job, nodes: Collection[int] | None = None) -> dict[int, HostResult]:
-    """Node, all of them or only `nodes` -> its row in the shard that had it last."""
-    which = Q(job__whole=whole) & current() & (Q() if nodes is None else Q(node__in=nodes))
-    rows = results(which).exclude(job__reason=Reason.TAKEN_BACK)
+def last_shards(whole: Job, nodes: Collection[int]) -> dict[int, HostResult]:
+    """Each of these nodes -> its row in the shard that had it last."""
+    rows = results(Q(job__whole=whole, node__in=nodes) & current()).exclude(job__reason=Reason.TAKEN_BACK)
     return {row.node_id: row for row in rows}
 
 

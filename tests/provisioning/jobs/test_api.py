@@ -71,6 +71,33 @@ def test_job_shows_its_nodes_and_its_progress(make_nodes: Nodes, queue: Queue, o
     }
 
 
+def test_nodes_of_a_large_job_come_a_hundred_at_a_time(
+    make_nodes: Nodes, queue: Queue, operator: User
+) -> None:
+    job = queue(make_nodes(101))
+    first = get(operator, f"jobs/{job.ref}").json()
+    second = get(operator, f"jobs/{job.ref}?nodes_after={first['nodes_next']}").json()
+    assert first["endings"] == second["endings"] == {"waiting": 101}
+    assert [len(first["nodes"]), first["nodes_next"]] == [100, "gpu-100"]
+    assert ([node["node"] for node in second["nodes"]], second["nodes_next"]) == (["gpu-101"], "")
+
+
+def test_nodes_of_a_job_are_filtered_by_ending(make_nodes: Nodes, queue: Queue, operator: User) -> None:
+    job = running(queue(make_nodes(3)))
+    log(job, task("Break"), result("gpu-002", "fatal", "runner_on_failed", msg="the fan is loud"))
+    answer = get(operator, f"jobs/{job.ref}?ending=failed").json()
+    assert [node["node"] for node in answer["nodes"]] == ["gpu-002"]
+    assert answer["endings"] == {"waiting": 2, "failed": 1}
+
+
+@pytest.mark.parametrize("query", ["ending=sideways", "endings=failed"])
+def test_job_refuses_an_ending_and_a_filter_that_there_is_not(
+    query: str, make_nodes: Nodes, queue: Queue, operator: User
+) -> None:
+    answer = get(operator, f"jobs/{queue(make_nodes(1)).ref}?{query}")
+    assert (answer.status_code, "Known:" in answer.content.decode()) == (422, True)
+
+
 def test_events_come_in_order_after_a_counter_until_they_end(
     make_nodes: Nodes, queue: Queue, operator: User
 ) -> None:

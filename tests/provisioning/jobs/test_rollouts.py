@@ -16,7 +16,17 @@ from portal.kernel.clock import now
 from portal.kernel.errors import NotAllowed, Refused
 from portal.ledger.models import Event
 from provisioning.fleet.models import Node
-from provisioning.jobs import claims, dispatch, finishing, playbooks, queries, rollouts, shard_results
+from provisioning.jobs import (
+    claims,
+    dispatch,
+    finishing,
+    host_table,
+    playbooks,
+    queries,
+    rollouts,
+    shard_results,
+)
+from provisioning.jobs.host_table import Wanted
 from provisioning.jobs.models import HostResult, Job, NodeLease
 from provisioning.jobs.services import cancel_job, force_stop, relaunch_remaining, resume_job, sweep
 from provisioning.jobs.states import Ending, JobAction, Reason
@@ -330,7 +340,7 @@ def test_stop_stops_every_shard(make_nodes: Nodes, queue: Queue, operator: User)
     assert (whole.status, whole.reason) == ("cancelled", "user")
     assert whole.reason_text == ("It was cancelled: wrong driver. Of 8 nodes 2 are ok, 6 are not attempted.")
     assert Event.objects.filter(name="job.finished").count() == 1
-    draining = [host.node.name for host in queries.hosts_of(whole) if host.draining_since]
+    draining = [host.node.name for host in host_table.table(whole, Wanted()).rows if host.draining_since]
     assert draining == names_in(first)
 
 
@@ -407,7 +417,7 @@ def test_nodes_are_shown_as_their_shards_have_them_now(make_nodes: Nodes, queue:
     first, second = open_shards(whole)
     begin(first)
     HostResult.objects.filter(job=first, node__name="gpu-001").update(ending="running", last_task="Greet")
-    seen = {host.node.name: host for host in queries.hosts_of(whole)}
+    seen = {host.node.name: host for host in host_table.table(whole, Wanted()).rows}
     assert (seen["gpu-001"].ending, seen["gpu-001"].last_task) == ("running", "Greet")
     assert {name: host.job for name, host in seen.items()} == {
         **dict.fromkeys(names_in(first), first.ref),
