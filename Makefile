@@ -41,7 +41,7 @@ check: $(DEV) ## Format, lint, types, import contracts, migrations and the rules
 test: $(DEV) ## Every test, in parallel
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
-chaos: $(DEV) ## Jobs under a rain of faults for a quarter of an hour: who dies, what is lost; ARGS="--faults 1000 --minutes 90"
+chaos: $(DEV) ## Jobs under a rain of faults for a quarter of an hour: who dies, what is lost; ARGS="--faults 1000 --minutes 90 --pace 1"
 	$(BIN)/python -m tests.chaos.campaign $(ARGS)
 
 gate: $(DEV) ## Stop playbooks at work in every way on the oldest Ansible that is supported

@@ -160,13 +160,16 @@ def of_trips(trips: dict[str, Any]) -> str:
     """One round trip beside ten, with what starting costs and without."""
     start, one = trips["start, ours"]["wall"], trips["one, ours"]["wall"]
     rows = []
-    for way in ("one, ours", "ten, ours", "ten, default"):
+    for way in ("one, ours", "ten, ours", "ten, Mitogen", "ten, default"):
+        if way not in trips:
+            continue
         wall = trips[way]["wall"]
         alone = (wall - start) / (one - start) if one > start else 0.0
         rows.append([way, f"{wall:.2f}", f"{trips[way]['cpu']:.2f}", f"{wall / one:.1f}", f"{alone:.1f}"])
+    where = " behind sshd" if not trips["why_not"] else " without SSH"
     return table(
         [
-            f"{trips['checks']} checks of {trips['hosts']} nodes",
+            f"{trips['checks']} checks of {trips['hosts']} nodes{where}",
             "wall s",
             "CPU s",
             "of one",

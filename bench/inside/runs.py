@@ -9,7 +9,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -147,26 +148,43 @@ CHECKS = sorted(LOOKS)
 
 def trips(count: str, times: str) -> dict[str, Any]:
     """Ten checks of a node by one module in one round trip, beside ten tasks of one check each: with Ansible's own
-    default of three round trips a task, with ours of one, and a playbook that does nothing, which is what starting costs."""
-    chosen = nodes(int(count))
+    default of several round trips a task, with ours of one, and a playbook that does nothing, which is what starting costs.
+
+    Over real sshds where one can be started, or a round trip would cost nothing: `why_not` says why it could not.
+    """
+    why_not = sshd.why_not()
+    if why_not:
+        return {"why_not": why_not, **_trips(nodes(int(count)), None, int(times))}
+    with behind_sshd(int(count), prefix="t") as (chosen, key):
+        return {"why_not": "", **_trips(chosen, key, int(times))}
+
+
+def _trips(chosen: list[Node], key: Path | None, times: int) -> dict[str, Any]:
     forks = min(len(chosen), 10)
+    if key is not None:
+        _ours_with(chosen, "drain_node", key)  # learns the host keys
     head = "- name: Look\n  hosts: targets\n  gather_facts: false\n  tasks:\n"
     books = {
         "start": head + "    - name: Nothing\n      ansible.builtin.meta: noop\n",
         "one": head + PROBE.format(what="everything", checks=json.dumps(CHECKS)),
         "ten": head + "".join(PROBE.format(what=name, checks=json.dumps([name])) for name in CHECKS),
     }
+    hows: dict[str, dict[str, str]] = {
+        "ours": {},
+        "default": {"ANSIBLE_PIPELINING": "False", "ANSIBLE_SSH_PIPELINING": "False"},
+    }
+    if key is not None and accelerator.found()[0] is not None:
+        hows["Mitogen"] = through_mitogen()
     ways: dict[str, Callable[[], object]] = {}
     for name, text in books.items():
         file = Path(settings.VAR_DIR) / f"look-{name}.yml"
         file.write_text(text)
-        for how, more in (
-            ("ours", {}),
-            ("default", {"ANSIBLE_PIPELINING": "False", "ANSIBLE_SSH_PIPELINING": "False"}),
-        ):
+        for how, more in hows.items():
             if name == "ten" or how == "ours":
-                ways[f"{name}, {how}"] = partial(_raw, chosen, "validate_node", forks, more=more, file=file)
-    return {"hosts": len(chosen), "forks": forks, "checks": len(CHECKS), **medians(ways, int(times))}
+                ways[f"{name}, {how}"] = partial(
+                    _raw, chosen, "validate_node", forks, key=key, more=more, file=file
+                )
+    return {"hosts": len(chosen), "forks": forks, "checks": len(CHECKS), **medians(ways, times)}
 
 
 def ssh(count: str, times: str, book: str) -> dict[str, Any]:
@@ -174,18 +192,25 @@ def ssh(count: str, times: str, book: str) -> dict[str, Any]:
     why_not = sshd.why_not() or accelerator.found()[1]
     if why_not:
         return {"why_not": why_not}
-    place = Path(settings.VAR_DIR) / "ssh"
+    with behind_sshd(int(count), prefix="s") as (chosen, key):
+        return _ssh(chosen, key, int(times), book)
+
+
+@contextmanager
+def behind_sshd(count: int, *, prefix: str) -> Iterator[tuple[list[Node], Path]]:
+    """Simulated nodes behind a real sshd each, on loopback, and the key that opens them."""
+    place = Path(settings.VAR_DIR) / f"ssh-{prefix}"
     place.mkdir(mode=0o700, exist_ok=True)
     key, servers = sshd.make_key(place / "key"), []
     try:
         for number, folder in enumerate(
-            fleet.create(place / "fleet", count=int(count), sku=SKU, seed=7, prefix="s-"), 1
+            fleet.create(place / "fleet", count=count, sku=SKU, seed=7, prefix=f"{prefix}-"), 1
         ):
             servers.append(
                 sshd.Sshd(folder=folder, own=place / f"sshd-{number}", address=f"127.0.2.{number}")
             )
             servers[-1].start(key)
-        return _ssh([_node(server) for server in servers], key, int(times), book)
+        yield [_node(server) for server in servers], key
     finally:
         for server in servers:
             server.stop()
@@ -205,17 +230,25 @@ def _node(server: Any) -> Node:
     )
 
 
-def _ssh(chosen: list[Node], key: Path, times: int, book: str) -> dict[str, Any]:
-    fast = {
+def _ours_with(chosen: list[Node], book: str, key: Path, *, mitogen: bool = False) -> int:
+    told = replace(config(), ssh_key_file=key, job_mitogen=mitogen)
+    with mock.patch("provisioning.jobs.preparation.config", return_value=told):
+        return _ours(chosen, book)
+
+
+def through_mitogen() -> dict[str, str]:
+    """What plain Ansible is told to run through Mitogen."""
+    folder = str(accelerator.found()[0])
+    return {
         "ANSIBLE_STRATEGY": accelerator.STRATEGY,
-        "ANSIBLE_STRATEGY_PLUGINS": str(accelerator.found()[0]),
+        "ANSIBLE_STRATEGY_PLUGINS": folder,
         "TMPDIR": "/tmp",
     }
 
+
+def _ssh(chosen: list[Node], key: Path, times: int, book: str) -> dict[str, Any]:
     def ours(*, mitogen: bool) -> int:
-        told = replace(config(), ssh_key_file=key, job_mitogen=mitogen)
-        with mock.patch("provisioning.jobs.preparation.config", return_value=told):
-            took = _ours(chosen, book)
+        took = _ours_with(chosen, book, key, mitogen=mitogen)
         assert Job.objects.latest("id").versions.get("mitogen", "")[:1].isdigit() == mitogen
         return took
 
@@ -223,7 +256,7 @@ def _ssh(chosen: list[Node], key: Path, times: int, book: str) -> dict[str, Any]
     ways = {
         "raw": lambda: _raw(chosen, book, forks, key=key),
         "ours": lambda: ours(mitogen=False),
-        "raw, Mitogen": lambda: _raw(chosen, book, forks, key=key, more=fast),
+        "raw, Mitogen": lambda: _raw(chosen, book, forks, key=key, more=through_mitogen()),
         "ours, Mitogen": lambda: ours(mitogen=True),
     }
     return {"hosts": len(chosen), "forks": forks, "playbook": book, "why_not": "", **medians(ways, times)}

@@ -1,4 +1,4 @@
-"""Does any job lie or get lost when everything goes wrong? `make chaos`, or `make chaos ARGS="--faults 1000 --minutes 90"`.
+"""Does any job lie or get lost when everything goes wrong? `make chaos`, or `make chaos ARGS="--faults 1000 --minutes 90 --pace 1"`.
 
 Real PostgreSQL and broker, real workers and web server, real ansible-playbook over real sshd nodes, and faults by a seeded die: once on
 the embedded servers and once on a stand-alone PostgreSQL and RabbitMQ, where these can be started. It ends with a table, and with 1

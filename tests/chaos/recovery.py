@@ -28,12 +28,13 @@ LOOK_EVERY = 1.5
 
 @dataclass
 class Recovery:
-    """Call look() often. `worst` are seconds by the fault that they are put down to."""
+    """Call look() often. `worst` are seconds by the fault that they are put down to, `what` is what took them."""
 
     lease: float
     stage: Stage
     evidence: Evidence
     worst: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    what: dict[str, str] = field(default_factory=dict)
     taken: int = 0
     _open: dict[tuple[int, int, int], float] = field(default_factory=dict)
     _next_look: float = 0.0
@@ -61,7 +62,8 @@ class Recovery:
         at = time.time()
         back = self._back("database", at)
         for (job_id, _, _), until in self._open.items():
-            self._note(self.evidence.last_that_struck(job_id, until), at - max(until - self.lease, back))
+            name, since = self.evidence.last_that_struck(job_id, until), max(until - self.lease, back)
+            self._note(name, at - since, f"until J-{job_id} had a holder again")
 
     def _idle(self) -> None:
         """A job that may run waits while the same free slot waits, too."""
@@ -80,7 +82,8 @@ class Recovery:
             for fault in self.evidence.faults
             if fault.at <= begun + 5 and fault.name.startswith(UNHEARD)
         ]
-        self._note(names[-1] if names else "no fault", at - begun)
+        what = f"until J-{job} was begun although a slot was free"
+        self._note(names[-1] if names else "no fault", at - begun, what)
 
     def _back(self, server: str, at: float) -> float:
         """When the last outage of this server was over: as long as it lasts nothing can recover."""
@@ -110,7 +113,8 @@ class Recovery:
                 continue
             since = lease.draining_since.timestamp()
             if not self.evidence.of_node(lease.node.name, since, at):
-                self._note(self.evidence.last_that_struck(lease.job_id, since), at - since)
+                name = self.evidence.last_that_struck(lease.job_id, since)
+                self._note(name, at - since, f"until {lease.node.name} was seen quiet after J-{lease.job_id}")
 
     def of_web(self, answers: Sequence[Answer]) -> None:
         """From the death of the web server, or the end of an outage of its database, to its first good answer after that."""
@@ -118,15 +122,16 @@ class Recovery:
             if fault.name not in OF_WEB + OF_DATABASE:
                 continue
             over = fault.at if fault.name in OF_WEB or fault.until is None else fault.until
-            self._note(fault.name, recovered(fault, answers) - over)
+            self._note(fault.name, recovered(fault, answers) - over, "until the web server answered well")
 
     def slow(self) -> list[str]:
         """Faults after which it took more than two leases."""
         return [
-            f"after “{name}” it took {seconds:.1f} s, more than two leases of {self.lease:g} s"
+            f"after “{name}” it took {seconds:.1f} s {self.what[name]}, more than two leases of {self.lease:g} s"
             for name, seconds in sorted(self.worst.items())
             if seconds > 2 * self.lease
         ]
 
-    def _note(self, name: str, seconds: float) -> None:
-        self.worst[name] = max(self.worst[name], seconds)
+    def _note(self, name: str, seconds: float, what: str) -> None:
+        if seconds >= self.worst[name]:
+            self.worst[name], self.what[name] = seconds, what

@@ -54,6 +54,7 @@ def test_job_without_a_holder_counts_from_its_last_renewal(
     assert recovery.worst == {"worker killed": pytest.approx(25, abs=2)}
     [said] = recovery.slow()
     assert "worker killed" in said
+    assert f"until {job.ref} had a holder again" in said
     Job.objects.update(lease_until=Now() + timedelta(seconds=15), adoptions=1)
     recovery.look()
     assert recovery.taken == 1
