@@ -139,8 +139,17 @@ def found_quiet(lease: NodeLease, *, ended: int = 0) -> bool:
 
 
 def found_busy(lease: NodeLease, said: str) -> bool:
-    """A look found something, or could not look: it is looked at again later, each time after a longer while."""
-    wait = min(FIRST_WAIT * (1 << min(max(lease.probes - 1, 0), 10)), LONGEST_WAIT)
+    """A look found something, or didn't reach the node: it is looked at again later, each time after a longer while."""
+    return _again(lease, said, longest=LONGEST_WAIT)
+
+
+def could_not_look(lease: NodeLease, said: str) -> bool:
+    """A look failed before it came to the node, whose fault that isn't: it is looked at again soon, however often that was."""
+    return _again(lease, said, longest=LOOK_IS_HELD)
+
+
+def _again(lease: NodeLease, said: str, *, longest: timedelta) -> bool:
+    wait = min(FIRST_WAIT * (1 << min(max(lease.probes - 1, 0), 10)), longest)
     return bool(_still(lease).update(probe_said=said[:300], probe_after=Now() + wait))
 
 

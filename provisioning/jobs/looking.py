@@ -46,12 +46,14 @@ def prove_quiet(*, site: str = "") -> int:
             lease = waiting.pop(name, None)
             if lease is not None:
                 freed += _take(lease, event)
-        said = "it gave no answer in time"
+        said, put_off = "the look at it was lost", draining.could_not_look
+    except TimeoutError:
+        said, put_off = "it gave no answer in time", draining.found_busy
     except (OSError, ValueError, PortalError) as problem:
         logger.warning("draining nodes can't be looked at: %s", problem)
-        said = f"nobody could look: {problem}"
+        said, put_off = f"nobody could look: {problem}", draining.could_not_look
     for lease in waiting.values():
-        draining.found_busy(lease, said)
+        put_off(lease, said)
     return freed
 
 
@@ -85,7 +87,10 @@ def _first_line(text: str) -> str:
 def _answers(
     leases: Mapping[str, NodeLease], say_so: Callable[[], None]
 ) -> Iterator[tuple[str, RunnerEvent]]:
-    """Run the playbook on the nodes and tell each result as it comes; `say_so` tells others that somebody looks."""
+    """Run the playbook on the nodes and tell each result as it comes; `say_so` tells others that somebody looks.
+
+    TimeoutError when it had to be ended; a node without a result when it ended by itself was never looked at.
+    """
     first = next(iter(leases.values()))
     mark = workspace.new_mark(first.pk, first.probes, kind="q")
     with ExitStack() as stack:
@@ -122,8 +127,10 @@ def _results(
             event = read_event(raw, default_at=now())
             if event.kind in {"ok", "failed", "unreachable"}:
                 yield event.host, event
-        if ended or time.monotonic() > deadline:
+        if ended:
             return
+        if time.monotonic() > deadline:
+            raise TimeoutError
         child.wait(LOOK_EVERY)
 
 

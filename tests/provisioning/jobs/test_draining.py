@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 from django.db.models import F
@@ -165,22 +166,72 @@ def test_look_that_came_too_late_frees_nothing(make_nodes: Nodes, queue: Queue) 
     assert not draining.found_quiet(later)
 
 
-def test_node_that_is_not_quiet_is_looked_at_again_after_longer_and_longer(
-    make_nodes: Nodes, queue: Queue
-) -> None:
-    job = stopped(queue(make_nodes(1)))
+def waits_after(job: Job, look: Callable[[], object]) -> list[int]:
+    """Seconds until the next look, after each of nine."""
     waits = []
     for _ in range(9):
         due()
-        [lease] = draining.take_looks()
-        draining.found_busy(lease, "it can't be reached: Connection refused")
+        look()
         kept = lease_of(job)
         seen = Node.objects.filter(pk=kept.node_id).values_list(Now(), flat=True)[0]
         assert kept.probe_after is not None
         waits.append(round((kept.probe_after - seen).total_seconds()))
+    return waits
+
+
+def test_node_that_is_not_quiet_is_looked_at_again_after_longer_and_longer(
+    make_nodes: Nodes, queue: Queue
+) -> None:
+    job = stopped(queue(make_nodes(1)))
+
+    def look() -> None:
+        [lease] = draining.take_looks()
+        draining.found_busy(lease, "it can't be reached: Connection refused")
+
+    waits = waits_after(job, look)
     assert waits[:4] == [5, 10, 20, 40]
     assert waits[-1] == 300
     assert lease_of(job).probe_said == "it can't be reached: Connection refused"
+
+
+def full(*_: object, **__: object) -> Iterator[tuple[str, RunnerEvent]]:
+    raise OSError(28, "No space left on device")
+
+
+def ended_at_once(*_: object, **__: object) -> Iterator[tuple[str, RunnerEvent]]:
+    return iter(())
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (full, "nobody could look: [Errno 28] No space left on device"),
+        (ended_at_once, "the look at it was lost"),
+    ],
+)
+def test_node_pays_for_no_look_that_failed_before_it_came_there(
+    answers: Callable[..., Iterator[tuple[str, RunnerEvent]]],
+    said: str,
+    make_nodes: Nodes,
+    queue: Queue,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = stopped(queue(make_nodes(1)))
+    monkeypatch.setattr(looking, "_answers", answers)
+    assert waits_after(job, looking.prove_quiet) == [5, 10, 20, 20, 20, 20, 20, 20, 20]
+    assert lease_of(job).probe_said == said
+
+
+def test_node_that_gives_no_answer_in_time_is_looked_at_ever_more_seldom(
+    make_nodes: Nodes, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = stopped(queue(make_nodes(1)))
+    child = Mock(ended=False)
+    spool = Mock(new_events=list)
+    monkeypatch.setattr(looking, "LOOK_LIMIT", -1.0)
+    monkeypatch.setattr(looking, "_answers", lambda leases, say_so: looking._results(child, spool, say_so))
+    assert waits_after(job, looking.prove_quiet)[-1] == 300
+    assert lease_of(job).probe_said == "it gave no answer in time"
 
 
 def test_sweep_rings_for_a_node_that_is_due_and_not_before(
