@@ -177,7 +177,7 @@ def test_chosen_theme_stays_and_wins_over_the_system(
     browser.screen(1440, dark=True)
     browser.open("/account/")
     browser.find(".theme [value=light]").send_keys(Keys.ENTER)
-    browser.settle()
+    browser.find(".theme [value=light][aria-pressed=true]")
     scheme = "return getComputedStyle(document.documentElement).colorScheme"
     assert browser.run(scheme) == "light"
     assert browser.run("return location.pathname") == "/account/"

@@ -38,6 +38,7 @@ def test_what_was_asked_for_is_waited_for() -> None:
         visits.wait_until_over(15)
 
 
+@pytest.mark.django_db  # Django's own receivers look after the connection that an earlier test left open
 def test_what_the_test_itself_asks_for_is_not_counted() -> None:
     with Visits() as visits:
         request_started.send(sender=None)
