@@ -19,6 +19,8 @@ from tests.provisioning.jobs.test_views import log_writer, result, running, task
 
 __all__ = ["make_nodes", "queue", "sku", "tiny"]
 
+TO_THE_END = "const log = document.querySelector('[data-log]'); return log.scrollHeight - log.scrollTop - log.clientHeight"
+
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
@@ -66,3 +68,28 @@ def test_log_of_a_running_job_follows_folds_and_comes_to_rest(
     time.sleep(2.5)
     assert browser.requests() == []
     assert browser.complaints() == []
+
+
+def test_news_takes_along_who_reads_at_the_end_and_moves_nobody_else(
+    browser: Browser,
+    sign_in: Callable[[User], None],
+    operator: User,
+    make_nodes: Callable[..., list[Node]],
+    queue: Callable[..., Job],
+) -> None:
+    job = running(queue(make_nodes(1)))
+    write = log_writer(job)
+    write(task("Count"), *(result("gpu-001", f"line {number} of the first hundred") for number in range(100)))
+    sign_in(operator)
+    browser.open(f"/jobs/{job.ref}/")
+    browser.wait_for("line 99 of the first hundred")
+    write(*(result("gpu-001", f"line {number} of the second hundred") for number in range(100)))
+    browser.wait_for("line 99 of the second hundred")
+    browser.settle()
+    assert browser.run(TO_THE_END) < 2
+
+    browser.run("document.querySelector('[data-log]').scrollTop = 500")
+    write(*(result("gpu-001", f"line {number} of the third hundred") for number in range(100)))
+    browser.wait_for("line 99 of the third hundred")
+    browser.settle()
+    assert browser.run("return document.querySelector('[data-log]').scrollTop") == 500

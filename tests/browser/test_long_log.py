@@ -131,3 +131,14 @@ def test_failure_is_found_by_its_button_and_both_ways_lead_on(
     read_on(browser, to="start")
     read_on(browser, to="end")
     assert browser.run(f"return !!document.getElementById('e{FAILS_AT}')")
+
+
+def test_further_lines_come_as_far_as_the_reader_reads_and_no_further(
+    browser: Browser, sign_in: Callable[[User], None], operator: User, long_job: Job
+) -> None:
+    sign_in(operator)
+    browser.open(f"/jobs/{long_job.ref}/?at={FAILS_AT}#e{FAILS_AT}")
+    browser.wait_for(f"line {FAILS_AT} ")
+    read_on(browser, to="end")
+    time.sleep(0.5)
+    assert browser.run("return document.querySelectorAll('.log-piece').length") == 2

@@ -6,6 +6,7 @@
   const KEEP = 6; // pieces of at most 300 events that the page holds
   const PIECE = 300;
   const ASK_EVERY = 2000;
+  const AT_END = 40; // px from the end within which what is new takes the reader along
 
   const log = document.querySelector("[data-log]");
   if (!log) return;
@@ -81,12 +82,20 @@
     busy = false;
   }
 
-  // what is new goes on where the log ends ----------------------------------------------------------------------
+  // what is new goes on where the log ends, and takes along who reads there; nobody else is moved -----------------
+  function isAtEnd() { return log.scrollHeight - log.scrollTop - log.clientHeight < AT_END; }
+  function toEnd() { log.scrollTop = log.scrollHeight; }
   function add(piece) {
+    const along = isAtEnd();
+    keepPlace(() => append(piece));
+    if (along) toEnd();
+  }
+  function append(piece) {
     const end = last();
     if (end.querySelectorAll(".log-line").length >= PIECE) {
+      const readsFirst = first().getBoundingClientRect().bottom > log.getBoundingClientRect().top;
       below.before(piece);
-      trimTop();
+      if (readsFirst) trimBottom(); else trimTop();
       return;
     }
     for (const task of [...piece.children]) {
@@ -154,5 +163,5 @@
   if (wanted && log.contains(wanted)) {
     wanted.closest("details")?.setAttribute("open", "");
     wanted.scrollIntoView({ block: "center" });
-  }
+  } else if (stream || asking) toEnd();
 })();

@@ -86,20 +86,8 @@
   });
   document.addEventListener("htmx:sendError", () => toast("The portal can't be reached right now.", "warning"));
 
-  // a log that follows its end until the reader scrolls up -------------------------------------------------------
-  const following = new WeakSet();
-  function follow(log) {
-    if (following.has(log)) return;
-    following.add(log);
-    let stick = true;
-    log.addEventListener("scroll", () => { stick = log.scrollHeight - log.scrollTop - log.clientHeight < 40; });
-    new MutationObserver(() => { if (stick) log.scrollTop = log.scrollHeight; }).observe(log, { childList: true, subtree: true });
-    log.scrollTop = log.scrollHeight;
-  }
-
   function wake(root) {
     for (const button of root.querySelectorAll?.("[data-copy][hidden]") ?? []) button.hidden = !navigator.clipboard;
-    for (const log of root.querySelectorAll?.("[data-follow]") ?? []) follow(log);
   }
 
   // "/" goes to the search field; off when typing, and when the person said so on their profile -----------------

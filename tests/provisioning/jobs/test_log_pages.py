@@ -15,7 +15,7 @@ from provisioning.jobs import log_view
 from provisioning.jobs.log_filter import LogFilter
 from provisioning.jobs.models import Job
 from provisioning.jobs.outline import hosts_of_task, outline
-from tests.provisioning.jobs.test_views import HTMX, ended, get, log, result, running, task
+from tests.provisioning.jobs.test_views import HTMX, ended, get, log, result, task
 
 pytestmark = pytest.mark.django_db
 
@@ -160,13 +160,6 @@ def test_what_lies_on_disk_is_shown_found_and_downloaded(
 
 def test_event_that_there_is_not_is_not_found(job: Job, client: Client, operator: User) -> None:
     assert get(client, operator, f"/jobs/{job.ref}/log/1/99").status_code == 404
-
-
-def test_running_job_follows_and_an_ended_one_rests(
-    make_nodes: Nodes, queue: Queue, client: Client, operator: User
-) -> None:
-    job = running(queue(make_nodes(1)))
-    assert "data-follow" in get(client, operator, f"/jobs/{job.ref}/").content.decode()
 
 
 def test_replay_begins_with_nothing(job: Job, client: Client, operator: User) -> None:
