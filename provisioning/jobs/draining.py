@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
-from django.db.models.functions import Now
+from django.db.models import DurationField, ExpressionWrapper, F, QuerySet
+from django.db.models.functions import Greatest, Least, Now
 
 from portal.accounts.access import Action
 from portal.accounts.models import User
@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_WAIT = timedelta(seconds=5)
 LONGEST_WAIT = timedelta(minutes=5)
+PATIENCE = 2
+"""A node that drains for a while is looked at again after this part of it: nobody waits half as long again as was needed."""
 LONGEST_REASON = 200
 LOOK_IS_HELD = timedelta(seconds=20)
 """A look of which nothing is heard for so long was lost with its worker, and the node is looked at again."""
@@ -139,7 +141,7 @@ def found_quiet(lease: NodeLease, *, ended: int = 0) -> bool:
 
 
 def found_busy(lease: NodeLease, said: str) -> bool:
-    """A look found something, or didn't reach the node: it is looked at again later, each time after a longer while."""
+    """A look found something, or didn't reach the node: it is looked at again later, after half the time that it drains."""
     return _again(lease, said, longest=LONGEST_WAIT)
 
 
@@ -149,7 +151,8 @@ def could_not_look(lease: NodeLease, said: str) -> bool:
 
 
 def _again(lease: NodeLease, said: str, *, longest: timedelta) -> bool:
-    wait = min(FIRST_WAIT * (1 << min(max(lease.probes - 1, 0), 10)), longest)
+    drains = ExpressionWrapper((Now() - F("draining_since")) / PATIENCE, output_field=DurationField())
+    wait = Least(Greatest(drains, FIRST_WAIT), longest)
     return bool(_still(lease).update(probe_said=said[:300], probe_after=Now() + wait))
 
 

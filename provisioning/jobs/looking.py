@@ -34,6 +34,10 @@ SAY_EVERY = 5.0
 STOP_GRACE = 2.0
 
 
+class NoAnswer(Exception):
+    """The look took longer than LOOK_LIMIT and was ended: the nodes that had not answered kept it waiting."""
+
+
 def prove_quiet(*, site: str = "") -> int:
     """Look at every node of a site that is due, and free those that are quiet; how many that were."""
     leases = {lease.node.name: lease for lease in draining.take_looks(site)}
@@ -47,7 +51,7 @@ def prove_quiet(*, site: str = "") -> int:
             if lease is not None:
                 freed += _take(lease, event)
         said, put_off = "the look at it was lost", draining.could_not_look
-    except TimeoutError:
+    except NoAnswer:
         said, put_off = "it gave no answer in time", draining.found_busy
     except (OSError, ValueError, PortalError) as problem:
         logger.warning("draining nodes can't be looked at: %s", problem)
@@ -89,7 +93,7 @@ def _answers(
 ) -> Iterator[tuple[str, RunnerEvent]]:
     """Run the playbook on the nodes and tell each result as it comes; `say_so` tells others that somebody looks.
 
-    TimeoutError when it had to be ended; a node without a result when it ended by itself was never looked at.
+    NoAnswer when it had to be ended; a node without a result when it ended by itself was never looked at.
     """
     first = next(iter(leases.values()))
     mark = workspace.new_mark(first.pk, first.probes, kind="q")
@@ -130,7 +134,7 @@ def _results(
         if ended:
             return
         if time.monotonic() > deadline:
-            raise TimeoutError
+            raise NoAnswer
         child.wait(LOOK_EVERY)
 
 

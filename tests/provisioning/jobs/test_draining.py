@@ -166,20 +166,27 @@ def test_look_that_came_too_late_frees_nothing(make_nodes: Nodes, queue: Queue) 
     assert not draining.found_quiet(later)
 
 
+def next_look(job: Job) -> int:
+    """Seconds until then."""
+    kept = lease_of(job)
+    seen = Node.objects.filter(pk=kept.node_id).values_list(Now(), flat=True)[0]
+    assert kept.probe_after is not None
+    return round((kept.probe_after - seen).total_seconds())
+
+
 def waits_after(job: Job, look: Callable[[], object]) -> list[int]:
-    """Seconds until the next look, after each of nine."""
-    waits = []
-    for _ in range(9):
+    """Seconds until the next look, after each of sixteen that come as soon as they are due."""
+    waits: list[int] = []
+    for _ in range(16):
         due()
+        passed = timedelta(seconds=waits[-1] if waits else 0)
+        draining.draining().update(draining_since=F("draining_since") - passed)
         look()
-        kept = lease_of(job)
-        seen = Node.objects.filter(pk=kept.node_id).values_list(Now(), flat=True)[0]
-        assert kept.probe_after is not None
-        waits.append(round((kept.probe_after - seen).total_seconds()))
+        waits.append(next_look(job))
     return waits
 
 
-def test_node_that_is_not_quiet_is_looked_at_again_after_longer_and_longer(
+def test_node_that_is_not_quiet_is_looked_at_again_after_half_the_time_that_it_drains(
     make_nodes: Nodes, queue: Queue
 ) -> None:
     job = stopped(queue(make_nodes(1)))
@@ -189,8 +196,9 @@ def test_node_that_is_not_quiet_is_looked_at_again_after_longer_and_longer(
         draining.found_busy(lease, "it can't be reached: Connection refused")
 
     waits = waits_after(job, look)
-    assert waits[:4] == [5, 10, 20, 40]
-    assert waits[-1] == 300
+    half = [sum(waits[:before]) / 2 for before in range(len(waits))]
+    assert waits == pytest.approx([min(max(each, 5), 300) for each in half], abs=2)
+    assert (waits[0], waits[-1]) == (5, 300)
     assert lease_of(job).probe_said == "it can't be reached: Connection refused"
 
 
@@ -218,7 +226,7 @@ def test_node_pays_for_no_look_that_failed_before_it_came_there(
 ) -> None:
     job = stopped(queue(make_nodes(1)))
     monkeypatch.setattr(looking, "_answers", answers)
-    assert waits_after(job, looking.prove_quiet) == [5, 10, 20, 20, 20, 20, 20, 20, 20]
+    assert waits_after(job, looking.prove_quiet) == pytest.approx([5, 5, 5, 8, 12, 18, *[20] * 10], abs=2)
     assert lease_of(job).probe_said == said
 
 
@@ -373,6 +381,15 @@ def test_look_that_was_lost_with_its_worker_is_taken_again_soon(make_nodes: Node
     [again] = draining.take_looks()
     assert again.probes == lost.probes + 1
     assert not draining.found_quiet(lost), "a look that was given up frees nothing"
+
+
+def test_looks_that_were_lost_put_off_none_that_comes_to_the_node(make_nodes: Nodes, queue: Queue) -> None:
+    job = stopped(queue(make_nodes(1)))
+    for _ in range(8):
+        due()
+        [lease] = draining.take_looks()
+    draining.found_busy(lease, "it can't be reached: Connection refused")
+    assert next_look(job) == 5
 
 
 def test_look_that_goes_on_is_nobody_else_s(make_nodes: Nodes, queue: Queue) -> None:
