@@ -28,7 +28,7 @@ LONGEST_WAIT = timedelta(minutes=5)
 PATIENCE = 2
 """A node that drains for a while is looked at again after this part of it: nobody waits half as long again as was needed."""
 LONGEST_REASON = 200
-LOOK_IS_HELD = timedelta(seconds=20)
+LOOK_IS_HELD = timedelta(seconds=10)
 """A look of which nothing is heard for so long was lost with its worker, and the node is looked at again."""
 AT_ONCE = 50
 

@@ -6,6 +6,7 @@ said of each node, compared with the nodes the job was given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,11 @@ from provisioning.jobs.states import FINAL_ENDINGS, Ending, JobAction, Reason
 LONGEST_FAILURE = 4000
 _SAID_OF_A_HOST = RESULTS | {"begin"}
 KEY_CHANGED = "REMOTE HOST IDENTIFICATION HAS CHANGED"
+_NEVER_THERE = re.compile(
+    r"ssh: connect to host |ssh: Could not resolve hostname |kex_exchange_identification: |during banner exchange"
+    r"|Unable to negotiate with |Host key verification failed|Permission denied \(|Too many authentication failures"
+)
+"""What OpenSSH's client says, and only then, when it gives up before it has a session on the node."""
 
 
 @dataclass
@@ -134,16 +140,23 @@ def _take_for_host(host: HostFold, event: RunnerEvent, counter: int) -> None:
 
 
 def _is_cut_off(host: HostFold, event: RunnerEvent) -> bool:
-    """True when a node that had answered before was lost, or a task ran into its own time limit."""
-    return (event.kind == "unreachable" and host.tasks_done > 0) or "timedout" in event.result
+    """True when a node was lost that a task may have come to, or a task ran into its own time limit.
+
+    A lost node's first task may have come to it, too, unless ssh says that it didn't.
+    """
+    if event.kind != "unreachable":
+        return "timedout" in event.result
+    return host.tasks_done > 0 or not _NEVER_THERE.search(_words(event))
+
+
+def _words(event: RunnerEvent) -> str:
+    said = [str(event.result.get(key, "")).strip() for key in ("msg", "module_stderr", "stderr")]
+    return "\n".join(words for place, words in enumerate(said) if words and words not in said[:place])
 
 
 def say_failure(event: RunnerEvent) -> str:
     """What failed, in the words of the module: message first, then what it printed as an error."""
-    result = event.result
-    said = [str(result.get(key, "")).strip() for key in ("msg", "module_stderr", "stderr")]
-    words = [words for place, words in enumerate(said) if words and words not in said[:place]]
-    text = "\n".join(words) or (
+    text = _words(event) or (
         "No answer from the node." if event.kind == "unreachable" else "It failed without a word."
     )
     if event.kind == "unreachable" and KEY_CHANGED in text:

@@ -30,7 +30,7 @@ PLAYBOOK = Path("upkeep") / "prove_quiet.yml"
 LOOK_LIMIT = 75.0
 """Seconds for all of them: a node that is away costs ten, one that froze thirty, and the module ends what it finds in thirty."""
 LOOK_EVERY = 0.1
-SAY_EVERY = 5.0
+SAY_EVERY = 2.5
 STOP_GRACE = 2.0
 
 
@@ -110,6 +110,7 @@ def _answers(
             known_hosts=known_hosts_of(nodes),
             spec={**_spec(checkout.current(), mark, len(nodes)), **handed.spec},
         )
+        say_so()
         child = stack.enter_context(ChildProcess.started(space, mark=mark, sees_all=True))
         child.go()
         spool = SpoolReader(space.spool)

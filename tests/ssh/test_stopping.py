@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -74,6 +77,26 @@ def test_node_that_was_lost_in_the_middle_of_a_task_drains_until_it_answers_agai
     NodeLease.objects.update(probe_after=Now())
     assert looking.prove_quiet() == 1, draining.draining().values()
     assert fine.commands("sshd")
+
+
+def test_node_whose_sessions_ended_in_the_middle_of_its_first_task_drains_until_it_is_quiet(
+    hosts: Hosts, rows: Rows, small: Tiny
+) -> None:
+    [server] = servers = hosts(1)
+    small.says("- name: Wait where it is lost\n  ansible.builtin.command: sleep 986")
+    running = Running(
+        request_job(playbook="small", nodes=rows(servers), variables={}, purpose="lost", by=None)
+    )
+    running.wait_until(lambda: bool(server.commands("sleep 986")))
+    for pid in server.sessions():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert running.end() == "failed"
+    assert endings(running.job) == {"gpu-001": "unreachable"}
+    assert server.commands("sleep 986"), "no signal crosses a cut connection"
+    assert draining.draining().get().node.name == "gpu-001"
+    assert looking.prove_quiet() == 1
+    assert not server.commands("sleep 986")
 
 
 def test_cancelled_measurement_ends_on_the_node_too(hosts: Hosts, rows: Rows, portal_key: Path) -> None:

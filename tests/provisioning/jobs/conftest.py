@@ -34,7 +34,7 @@ class Connection(Local):
         host = self.get_option("remote_addr") if False else self._play_context.remote_addr
         if host == "192.0.2.99":
             from ansible.errors import AnsibleConnectionFailure
-            raise AnsibleConnectionFailure("nobody answers at 192.0.2.99")
+            raise AnsibleConnectionFailure("ssh: connect to host 192.0.2.99 port 22: nobody answers")
         return super()._connect()
 '''
 

@@ -71,6 +71,48 @@ def test_node_that_could_not_be_reached_is_not_called_failed() -> None:
     assert endings(found) == {"a": "unreachable", "b": "ok"}
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Shared connection to 10.0.0.3 closed.",
+        "Connection to 10.0.0.3 closed by remote host.",
+        "client_loop: send disconnect: Broken pipe",
+        "Timeout, server 10.0.0.3 not responding.",
+        "mux_client_request_session: read from master failed: Broken pipe",
+        "Connection reset by 10.0.0.3 port 22",
+        "",
+    ],
+)
+def test_node_that_may_have_been_lost_in_the_middle_of_its_first_task_was_cut_off(said: str) -> None:
+    message = f"Failed to connect to the host via ssh: {said}"
+    assert fold(event("begin", "a"), event("unreachable", "a", result={"msg": message})).cut_off() == ["a"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ssh: connect to host 10.0.0.3 port 22: Connection refused",
+        "ssh: connect to host 10.0.0.3 port 22: Connection timed out",
+        "ssh: connect to host 10.0.0.3 port 22: No route to host",
+        "ssh: Could not resolve hostname gpu-003: Name or service not known",
+        "kex_exchange_identification: Connection closed by remote host\r\nConnection closed by 10.0.0.3 port 22",
+        "Connection timed out during banner exchange\r\nConnection to 10.0.0.3 port 22 timed out",
+        "Unable to negotiate with 10.0.0.3 port 22: no matching host key type found. Their offer: ssh-rsa",
+        "Host key verification failed.",
+        "quartermaster@10.0.0.3: Permission denied (publickey).",
+        "Received disconnect from 10.0.0.3 port 22:2: Too many authentication failures",
+    ],
+)
+def test_node_that_ssh_never_came_to_was_not_cut_off(said: str) -> None:
+    message = f"Failed to connect to the host via ssh: {said}"
+    assert fold(event("begin", "a"), event("unreachable", "a", result={"msg": message})).cut_off() == []
+
+
+def test_node_that_had_done_a_task_was_cut_off_however_it_was_lost() -> None:
+    gone = event("unreachable", "a", result={"msg": "ssh: connect to host a port 22: Connection refused"})
+    assert fold(event("ok", "a"), event("begin", "a"), gone).cut_off() == ["a"]
+
+
 def test_node_that_was_at_work_when_it_was_stopped_is_interrupted() -> None:
     assert endings(fold(event("begin", "a")), finished=False) == {"a": "interrupted", "b": "not_attempted"}
 
