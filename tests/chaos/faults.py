@@ -82,20 +82,20 @@ def freeze_worker(chaos: Chaos, name: str) -> Fault | None:
 
 
 def kill_one(program: str, longest: float) -> Deed:
-    """A fault that kills the program of this name, which stays away for at most so many seconds."""
+    """A fault that kills a program of this name, which stays away for at most so many seconds."""
 
     def deed(chaos: Chaos, name: str) -> Fault | None:
-        kept = chaos.stage.kept[program]
+        kept = chaos.dice.choice(chaos.stage.named(program))
         return _away(chaos, kept, name, seconds=chaos.dice.uniform(0, longest), number=signal.SIGKILL)
 
     return deed
 
 
 def freeze_one(program: str, longest: float) -> Deed:
-    """A fault that freezes it for at most so many leases."""
+    """A fault that freezes one of them for at most so many leases."""
 
     def deed(chaos: Chaos, name: str) -> Fault | None:
-        kept = chaos.stage.kept[program]
+        kept = chaos.dice.choice(chaos.stage.named(program))
         return _frozen(chaos, kept, name, seconds=chaos.dice.uniform(0.1, longest) * chaos.lease)
 
     return deed

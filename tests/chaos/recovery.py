@@ -114,7 +114,8 @@ class Recovery:
             since = lease.draining_since.timestamp()
             if not self.evidence.of_node(lease.node.name, since, at):
                 name = self.evidence.last_that_struck(lease.job_id, since)
-                self._note(name, at - since, f"until {lease.node.name} was seen quiet after J-{lease.job_id}")
+                begun = max(since, self._back("broker", at), self._back("database", at))
+                self._note(name, at - begun, f"until {lease.node.name} was seen quiet after J-{lease.job_id}")
 
     def of_web(self, answers: Sequence[Answer]) -> None:
         """From the death of the web server, or the end of an outage of its database, to its first good answer after that."""

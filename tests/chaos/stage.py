@@ -24,6 +24,8 @@ from tests.ssh.sshd import Sshd
 
 SLOTS = 2
 """Jobs that one worker runs at once."""
+DOORBELLS = 2
+"""Workers for everything else: while one is frozen, the other goes on, as in every installation that is to outlive a machine."""
 MEND_EVERY = 0.2
 
 
@@ -70,7 +72,11 @@ class Stage:
 
     @property
     def workers(self) -> list[Kept]:
-        return [kept for name, kept in self.kept.items() if name.startswith("jobs")]
+        return self.named("jobs")
+
+    def named(self, program: str) -> list[Kept]:
+        """All of one kind: `jobs-1` and `jobs-2` are "jobs"."""
+        return [kept for name, kept in self.kept.items() if name.partition("-")[0] == program]
 
     @property
     def port(self) -> int:
@@ -112,7 +118,8 @@ class Stage:
         """Beat, workers and the web server, whose door stays open while it is away."""
         short = ",".join(queue_of(work) for work in Work if work != Work.JOBS)
         workers = {f"jobs-{number}": (Work.JOBS.value, SLOTS) for number in range(1, self.worker_count + 1)}
-        for name, (queue, slots) in {**workers, "bell": (short, 2)}.items():
+        doorbells = {f"bell-{number}": (short, 2) for number in range(1, DOORBELLS + 1)}
+        for name, (queue, slots) in {**workers, **doorbells}.items():
             quiet = ("--without-mingle", "--without-gossip")
             self._celery(name, "worker", "-n", f"{name}@%h", "-Q", queue, "-c", str(slots), *quiet)
         self._celery("beat", "beat", "-s", str(self.home / "beat-schedule"), "--pidfile=")

@@ -83,6 +83,20 @@ def test_node_that_was_well_and_drains_is_measured_and_one_that_was_away_is_not(
     assert recovery.worst == {}
 
 
+@pytest.mark.parametrize("server", ["broker", "database"])
+def test_node_that_drains_counts_from_the_return_of_what_a_look_needs(
+    server: str, recovery: Recovery, queue: Callable[..., Job], make_nodes: Callable[..., list[Node]]
+) -> None:
+    job = queue(make_nodes(1))
+    claims.claim(job.pk, worker="test:1/2")
+    NodeLease.objects.update(draining_since=Now() - timedelta(seconds=50), probe_after=Now())
+    strikes(recovery, "child killed", job, ago=55)
+    at = time.time()
+    recovery.evidence.faults.append(Fault(f"{server} frozen", at=at - 45, until=at - 5, everybody=True))
+    recovery.look()
+    assert recovery.worst["child killed"] == pytest.approx(5, abs=2)
+
+
 def test_work_that_waits_beside_a_free_slot_is_measured(
     recovery: Recovery,
     queue: Callable[..., Job],

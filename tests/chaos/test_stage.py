@@ -24,6 +24,7 @@ def test_every_queue_has_a_worker_and_a_postman(tmp_path: Path, monkeypatch: pyt
     }
     assert served == {queue_of(work) for work in Work} == set(postman.QUEUES)
     assert len(stage.workers) == stage.worker_count
+    assert len(stage.named("bell")) == 2, "a fault strikes one, and another one goes on"
 
 
 class Thread:
