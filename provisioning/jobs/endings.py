@@ -142,25 +142,41 @@ def _take_for_host(host: HostFold, event: RunnerEvent, counter: int) -> None:
 def _is_cut_off(host: HostFold, event: RunnerEvent) -> bool:
     """True when a node was lost that a task may have come to, or a task ran into its own time limit.
 
-    A lost node's first task may have come to it, too, unless ssh says that it didn't.
+    A lost node's first task may have come to it, too, unless ssh says that it didn't, and a failure that hides its
+    words (`no_log`) may have been the time limit.
     """
-    if event.kind != "unreachable":
-        return "timedout" in event.result
-    return host.tasks_done > 0 or not _NEVER_THERE.search(_words(event))
+    if event.kind == "unreachable":
+        return host.tasks_done > 0 or not all(_NEVER_THERE.search(_words(item)) for item in _items(event))
+    tried = [event.result, *_items(event)]
+    return any("timedout" in item or (event.kind == "failed" and "censored" in item) for item in tried)
 
 
-def _words(event: RunnerEvent) -> str:
-    said = [str(event.result.get(key, "")).strip() for key in ("msg", "module_stderr", "stderr")]
+def _items(event: RunnerEvent) -> list[dict[str, Any]]:
+    """What became of each item of a task that loops, or of the task. A loop's own result sums up and says no cause."""
+    found = event.result.get("results")
+    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return items or [event.result]
+
+
+def _words(result: Mapping[str, Any]) -> str:
+    said = [str(result.get(key, "")).strip() for key in ("msg", "module_stderr", "stderr")]
     return "\n".join(words for place, words in enumerate(said) if words and words not in said[:place])
 
 
 def say_failure(event: RunnerEvent) -> str:
-    """What failed, in the words of the module: message first, then what it printed as an error."""
-    text = _words(event) or (
+    """What failed, in the words of the module: message first, then what it printed as an error.
+
+    Of a loop the first item that failed speaks, after its name.
+    """
+    failed = [item for item in _items(event) if item.get("failed") or item.get("unreachable")]
+    first = failed[0] if failed else event.result
+    text = _words(first) or (
         "No answer from the node." if event.kind == "unreachable" else "It failed without a word."
     )
     if event.kind == "unreachable" and KEY_CHANGED in text:
         text = f"{_about_the_key(event.host)}\n{text}"
+    if first.get("_ansible_item_label") is not None:
+        text = f"{first['_ansible_item_label']}: {text}"
     return text[:LONGEST_FAILURE]
 
 

@@ -99,6 +99,23 @@ def test_node_whose_sessions_ended_in_the_middle_of_its_first_task_drains_until_
     assert not server.commands("sleep 986")
 
 
+@pytest.mark.parametrize("way", ["loop: [0, 985]", "no_log: true\n  vars: {item: 985}"])
+def test_node_whose_task_ran_into_its_time_limit_drains_however_little_ansible_says_of_it(
+    hosts: Hosts, rows: Rows, small: Tiny, way: str
+) -> None:
+    [server] = servers = hosts(1)
+    task = "- name: Sleep\n  ansible.builtin.command: sleep {{ item }}\n  timeout: 3\n"
+    small.says(f"{task}  {way}")
+    running = Running(
+        request_job(playbook="small", nodes=rows(servers), variables={}, purpose="late", by=None)
+    )
+    assert running.end() == "failed"
+    assert server.commands("sleep 985"), "ansible-core gives a task up and leaves its command on the node"
+    assert draining.draining().get().node.name == "gpu-001"
+    assert looking.prove_quiet() == 1
+    assert not server.commands("sleep 985")
+
+
 def test_cancelled_measurement_ends_on_the_node_too(hosts: Hosts, rows: Rows, portal_key: Path) -> None:
     [server] = servers = hosts(1)
     faults.inject(server.folder, "hang", tool="nvidia-smi")

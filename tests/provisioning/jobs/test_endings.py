@@ -113,6 +113,32 @@ def test_node_that_had_done_a_task_was_cut_off_however_it_was_lost() -> None:
     assert fold(event("ok", "a"), event("begin", "a"), gone).cut_off() == ["a"]
 
 
+def loop(*items: dict[str, Any]) -> dict[str, Any]:
+    """What ansible-core says of a task that loops: one result for each item, and a summary without a cause."""
+    return {"msg": "One or more items failed", "results": list(items)}
+
+
+def test_node_whose_task_ran_into_its_time_limit_was_cut_off() -> None:
+    late = {"msg": "Timed out after 2 second(s).", "timedout": {"period": 2}}
+    assert fold(event("failed", "a", result=late), event("ok", "b")).cut_off() == ["a"]
+
+
+def test_node_was_cut_off_when_one_item_of_a_loop_ran_into_the_time_limit() -> None:
+    late: dict[str, Any] = {"failed": True, "msg": "Timed out after 2 second(s).", "timedout": {"period": 2}}
+    assert fold(event("failed", "a", result=loop({"rc": 0}, late))).cut_off() == ["a"]
+
+
+def test_node_whose_failure_hides_its_words_may_have_been_cut_off() -> None:
+    hidden = {"censored": "the output has been hidden due to the fact that 'no_log: true' was specified"}
+    assert fold(event("failed", "a", result=hidden), event("ok", "b", result=hidden)).cut_off() == ["a"]
+
+
+def test_node_that_ssh_came_to_for_one_item_of_a_loop_was_cut_off() -> None:
+    never = {"unreachable": True, "msg": "ssh: connect to host 10.0.0.3 port 22: Connection refused"}
+    assert fold(event("unreachable", "a", result=loop(never, never))).cut_off() == []
+    assert fold(event("unreachable", "a", result=loop({"rc": 0}, never))).cut_off() == ["a"]
+
+
 def test_node_that_was_at_work_when_it_was_stopped_is_interrupted() -> None:
     assert endings(fold(event("begin", "a")), finished=False) == {"a": "interrupted", "b": "not_attempted"}
 
@@ -143,6 +169,20 @@ def test_first_failure_is_the_first_and_says_the_message_and_the_error_output() 
     )
     assert found.hosts["a"].first_failure == "non-zero return code\ndisk full"
     assert found.hosts["a"].failed_at == 1
+
+
+def test_first_failure_of_a_loop_names_the_item_and_its_own_words() -> None:
+    fine = {"rc": 0, "_ansible_item_label": "scratch"}
+    bad = {"failed": True, "msg": "no such volume", "_ansible_item_label": "archive"}
+    found = fold(event("failed", "a", result=loop(fine, bad)))
+    assert found.hosts["a"].first_failure == "archive: no such volume"
+
+
+@pytest.mark.parametrize("results", ["not a list", [], ["no result"], [{}], None])
+def test_loop_whose_results_are_none_is_said_in_its_own_words(results: object) -> None:
+    found = fold(event("failed", "a", result={"msg": "One or more items failed", "results": results}))
+    assert found.hosts["a"].first_failure == "One or more items failed"
+    assert found.cut_off() == []
 
 
 def test_event_of_a_host_that_is_no_target_changes_nothing() -> None:
