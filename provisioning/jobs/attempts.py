@@ -145,7 +145,7 @@ class Attempt:
         stop = watch.stop or _told(end)
         by_itself = recorder.fold.stats is not None or (stop is None and end.get("rc") == 0)
         lost = bool(watch.spool.unreadable or end.get("lost"))
-        torn = lost or (watch.spool.end is None and recorder.has_begun and not by_itself)
+        torn = lost or bool(end.get("torn")) or (watch.spool.end is None and not by_itself)
         recorder.fold.settle(finished=by_itself, torn=torn)
         if lost:
             text = (

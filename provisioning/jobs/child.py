@@ -87,9 +87,8 @@ class Stopper(threading.Thread):
         while time.monotonic() < deadline:  # the main thread sees the playbook's end and leaves by itself
             self.sweep()
             time.sleep(0.5)
-        self._spool.close(
-            {"rc": None, "status": "stopped", "why": self.why, "text": "it had to be left behind"}
-        )
+        text = "it had to be left behind"  # with what the playbook said and nobody has read
+        self._spool.close({"rc": None, "status": "stopped", "why": self.why, "text": text, "torn": True})
         os._exit(1)
 
     def _wait_for_a_reason(self) -> str:

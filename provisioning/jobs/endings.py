@@ -76,7 +76,8 @@ class Fold:
     def settle(self, *, finished: bool, torn: bool = False) -> None:
         """Give every node its last word. `finished`: the playbook came to its own end and was not stopped.
 
-        `torn`: its record breaks off, so a node of which nothing was said may have been spoken to all the same.
+        `torn`: its record breaks off, maybe before its first line, as when its child was frozen and then killed: a node of
+        which nothing was said may have been spoken to all the same.
         """
         self.came_to_its_end = finished
         for name, host in self.hosts.items():

@@ -83,11 +83,6 @@ class Recorder:
         return list(self._rows)
 
     @property
-    def has_begun(self) -> bool:
-        """True when the playbook said anything."""
-        return self._counter > 0
-
-    @property
     def has_news(self) -> bool:
         """True when there is something to write."""
         return bool(self._rows or self.fold.dirty)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 from django.db import connection
 
 from portal.kernel.refs import parse_ref
@@ -16,6 +17,7 @@ from provisioning.workers.machine import machine_name
 logger = logging.getLogger(__name__)
 
 SWEEP_EVERY = 5.0
+_gone = threading.Event()
 
 
 @shared_task(name="jobs.run", bind=True, acks_late=False)
@@ -50,10 +52,24 @@ def prove_quiet(site: str = "") -> int:
 
 
 @worker_ready.connect
-def look_round(sender: Any, **_: Any) -> None:
-    """A worker sweeps when it comes and every few seconds, so that nothing hangs on one beat or one message."""
-    sender.timer.call_repeatedly(SWEEP_EVERY, _sweep_quietly)
-    _sweep_quietly()
+def look_round(**_: Any) -> None:
+    """A worker sweeps when it comes and every few seconds, so that nothing hangs on one beat or one message.
+
+    It does so in a thread of its own: a worker whose broker is away does nothing but wait for it, as long as that takes.
+    """
+    threading.Thread(target=_look_round, daemon=True, name="sweep").start()
+
+
+@worker_shutdown.connect
+def look_round_no_more(**_: Any) -> None:
+    """Its thread must not be in the middle of something when the interpreter is torn down."""
+    _gone.set()
+
+
+def _look_round() -> None:
+    while not _gone.is_set():
+        _sweep_quietly()
+        _gone.wait(SWEEP_EVERY)
 
 
 def _sweep_quietly() -> None:

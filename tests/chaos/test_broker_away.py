@@ -14,13 +14,14 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.db.models.functions import Now
 from kombu import Queue
 
 from portal.celery import app
 from portal.embedded import locations, valkey
 from portal.embedded.valkey import Valkey
 from provisioning.fleet.models import Node
-from provisioning.jobs import bell, tasks
+from provisioning.jobs import bell, claims, tasks
 from provisioning.jobs.models import Job
 from tests.chaos.workers import Worker, wait_until
 from tests.relay import Address, Relay
@@ -116,6 +117,28 @@ def test_worker_whose_broker_s_port_was_blocked_runs_what_waited_meanwhile(
         wait_until(lambda: Job.objects.get(pk=during.pk).is_ended, "it works again")
         assert worker.process.poll() is None
     assert set(Job.objects.values_list("status", flat=True)) == {"succeeded"}
+
+
+def test_job_of_a_lost_worker_is_taken_care_of_while_the_broker_never_answers(
+    make_nodes: Callable[..., list[Node]],
+    queue: Callable[..., Job],
+    broker_url: str,
+    bells: Queue,
+    start_worker: Callable[..., Worker],
+) -> None:
+    """Each worker waits for its broker then, and no sweep is sent. That is no reason to hold nodes for a worker that is gone."""
+    first, second = make_nodes(2)
+    with relayed(broker_url) as (line, url):
+        start_worker(bells.name, url)
+        before = queue([first])
+        Job.objects.update(queue=bells.name)
+        wait_until(lambda: Job.objects.get(pk=before.pk).is_ended, "the worker works")
+        line.silence()
+        time.sleep(BLOCKED)
+        lost = queue([second])
+        assert claims.claim(lost.pk, worker="another-machine:1/2") is not None
+        Job.objects.filter(pk=lost.pk).update(lease_until=Now())
+        wait_until(lambda: Job.objects.get(pk=lost.pk).status == "queued", "it waits for its next attempt")
 
 
 @pytest.mark.parametrize("knows_it", [True, False], ids=["whose-line-stands", "who-comes-anew"])

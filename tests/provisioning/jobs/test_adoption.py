@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -351,6 +352,31 @@ def test_frozen_child_is_ended_by_force(orphan: Orphan, kept: list[claims.Claim]
     assert adoption.keep(kept[0]) == "cancelled"
     assert orphan.marked() == 0
     assert NodeLease.objects.get(released_at=None).draining_since is not None
+
+
+def test_node_that_was_at_work_while_the_child_was_frozen_is_not_called_untouched(
+    orphan: Orphan, kept: list[claims.Claim]
+) -> None:
+    """The playbook goes on, nobody writes down what it says, and then the child is killed."""
+    orphan.space.spool.write_bytes(b"")
+    for each in processes.marked(MARK, orphan.held.mark):
+        if "provisioning.jobs.child" in " ".join(processes.command_line(each.pid)):
+            os.kill(each.pid, signal.SIGKILL)
+    adoption.settle_lost()
+    assert adoption.keep(kept[0]) == "queued"
+    assert HostResult.objects.get(job=orphan.job, attempt=1).ending == "interrupted"
+
+
+def test_node_of_a_child_that_had_to_leave_its_playbook_behind_is_not_called_untouched(
+    orphan: Orphan, kept: list[claims.Claim]
+) -> None:
+    orphan.may_go_on()
+    orphan.child.wait(60)
+    left = {"rc": None, "status": "stopped", "why": "idle", "text": "left", "torn": True, "lost": 0}
+    orphan.space.spool.write_text(json.dumps({"end": left}) + "\n")
+    adoption.settle_lost()
+    assert adoption.keep(kept[0]) == "timed_out"
+    assert endings(orphan.job) == {"gpu-001": "interrupted"}
 
 
 def test_folder_of_an_attempt_names_its_pipe_and_lock(tmp_path: Path) -> None:
