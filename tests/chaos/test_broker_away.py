@@ -30,6 +30,8 @@ pytestmark = [pytest.mark.ansible, pytest.mark.django_db(transaction=True)]
 
 BLOCKED = 30.0
 """Seconds for which nothing gets through to the broker."""
+NOTICED = 15.0
+"""Seconds after which a worker knows that nothing gets through."""
 LONGEST_RING = 30.0
 """Seconds that whoever rings waits at most, on a busy machine: some for an answer, at each of the few steps of a connection."""
 
@@ -134,7 +136,7 @@ def test_job_of_a_lost_worker_is_taken_care_of_while_the_broker_never_answers(
         Job.objects.update(queue=bells.name)
         wait_until(lambda: Job.objects.get(pk=before.pk).is_ended, "the worker works")
         line.silence()
-        time.sleep(BLOCKED)
+        time.sleep(NOTICED)
         lost = queue([second])
         assert claims.claim(lost.pk, worker="another-machine:1/2") is not None
         Job.objects.filter(pk=lost.pk).update(lease_until=Now())

@@ -66,7 +66,8 @@ OUTCOMES: dict[tuple[str, str], Outcome] = {
     **{(stage, "worker SIGTERM"): Outcome("queued", UNTOUCHED, drains=False) for stage in BEFORE},
     **{(stage, "worker SIGKILL"): Outcome("queued", UNTOUCHED, drains=False) for stage in BEFORE},
     **{(stage, "database restart"): Outcome("queued", UNTOUCHED, drains=False) for stage in BEFORE},
-    ("spawning", "child SIGKILL"): Outcome("queued", UNTOUCHED, drains=True),
+    # It left no line behind: that says nothing, for it may have been frozen while its playbook was at work.
+    ("spawning", "child SIGKILL"): Outcome("queued", CUT, drains=True),
     **{(stage, "cancel"): Outcome("cancelled", CUT, drains=True) for stage in DURING},
     **{(stage, "force"): Outcome("cancelled", CUT, drains=True) for stage in DURING},
     **{(stage, "deadline"): Outcome("timed_out", CUT, drains=True) for stage in DURING},
