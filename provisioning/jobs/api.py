@@ -27,9 +27,9 @@ from provisioning.jobs.api_shapes import (
     QuietOutput,
     ResumeInput,
 )
-from provisioning.jobs.host_table import Wanted
+from provisioning.jobs.host_table import CHOICES, Wanted
 from provisioning.jobs.models import Job
-from provisioning.jobs.states import REASONS, Ending
+from provisioning.jobs.states import REASONS
 
 READ = Scope.REQUESTS_READ.value
 RUN = Scope.PROVISION_EXECUTE.value
@@ -70,13 +70,13 @@ class JobDetail(APIView):
     @extend_schema(
         operation_id="jobs_show",
         parameters=[
-            OpenApiParameter("ending", str, enum=[str(ending) for ending in Ending]),
+            OpenApiParameter("ending", str, enum=list(CHOICES)),
             OpenApiParameter("nodes_after", str),
         ],
         responses=JobDetailOutput,
     )
     def get(self, request: Request, ref: str) -> Response:
-        """The job with a hundred of its nodes by name, all or those of one `ending`; 404 for one that isn't the person's to see.
+        """The job with a hundred of its nodes by name, all, those of one `ending` or what is `not_ok`; 404 for one that isn't the person's to see.
 
         `endings` counts all of its nodes. For the next hundred ask again with `nodes_after` as `nodes_next` says.
         """

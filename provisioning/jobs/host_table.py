@@ -1,9 +1,9 @@
-"""Which nodes of a job does its page show? A page of them by name, all or those of one ending, and how many there are of each."""
+"""Which nodes of a job does its page show? Some of them by name: all, those of one ending, or what is not ok; and how many of each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,13 +19,17 @@ from provisioning.jobs.whole_view import HostView
 
 PAGE = 100
 """Nodes on one page: it is drawn anew every other second while the job runs."""
+FEW = 10
+"""So many nodes are read at a glance. Of more those that are not ok come first when the job has ended."""
+ALL, NOT_OK = "all", "not_ok"
+CHOICES = (*(str(ending) for ending in Ending), NOT_OK, ALL)
 _LONGEST_NAME = 253
 BAD = FINAL_ENDINGS - {Ending.OK}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Of which ending, and after which name. Both empty: from the first one on."""
+    """Of which ending, or `all`, or `not_ok`, and after which name. Both empty: from the first one on."""
 
     ending: str = ""
     after: str = ""
@@ -34,8 +38,8 @@ class Wanted:
     def read(cls, told: Mapping[str, str]) -> Wanted:
         """From query parameters; Invalid for an ending that there is not."""
         ending = told.get("ending", "")
-        if ending and ending not in set(Ending):
-            raise Invalid({"ending": [f"There is no such ending. Known: {', '.join(Ending)}."]})
+        if ending and ending not in CHOICES:
+            raise Invalid({"ending": [f"There is no such ending. Known: {', '.join(CHOICES)}."]})
         return cls(ending=ending, after=told.get("nodes_after", "").replace("\0", "")[:_LONGEST_NAME])
 
     def query(self, after: str | None = None) -> str:
@@ -65,6 +69,16 @@ class HostTable:
         return f"?{self.wanted.query(self.next)}#nodes" if self.next else ""
 
     @property
+    def is_of_all(self) -> bool:
+        """Nothing was left out but what is on other pages."""
+        return self.wanted.ending in {"", ALL}
+
+    @property
+    def has_tabs(self) -> bool:
+        """There are enough nodes to choose from."""
+        return self.total > FEW
+
+    @property
     def total(self) -> int:
         """Nodes of the job."""
         return sum(self.counts.values())
@@ -80,12 +94,20 @@ class HostTable:
         return self.total - self.counts.get(Ending.OK, 0)
 
 
-def table(job: Job, wanted: Wanted) -> HostTable:
-    """A page of the nodes of the attempt that counts, or of a whole as its shards have them now. Five queries at most."""
+def table(job: Job, wanted: Wanted, *, trouble_first: bool = False) -> HostTable:
+    """A page of the nodes of the attempt that counts, or of a whole as its shards have them now. Five queries at most.
+
+    `trouble_first`: where nothing was chosen, of many nodes of an ended job those that are not ok.
+    """
     counted = _now(job, _of(job)).order_by().values("now").annotate(nodes=Count("pk"), tasks=Sum("tasks_now"))
     found = {Ending(row["now"]): (row["nodes"], row["tasks"]) for row in counted}
+    counts = {ending: found[ending][0] for ending in Ending if ending in found}
+    if trouble_first and job.is_ended and not wanted.ending and _some_are_not_ok(counts):
+        wanted = replace(wanted, ending=NOT_OK)
     rows = _now(job, whole_view.results(_which(job))).filter(node__name__gt=wanted.after)
-    if wanted.ending:
+    if wanted.ending == NOT_OK:
+        rows = rows.exclude(now=Ending.OK)
+    elif wanted.ending not in {"", ALL}:
         rows = rows.filter(now=wanted.ending)
     page = list(rows[: PAGE + 1])
     shown = page[:PAGE]
@@ -94,9 +116,14 @@ def table(job: Job, wanted: Wanted) -> HostTable:
         wanted=wanted,
         rows=[whole_view.view(row, told.get(row.node_id)) for row in shown],
         next=shown[-1].node.name if len(page) > PAGE else "",
-        counts={ending: found[ending][0] for ending in Ending if ending in found},
+        counts=counts,
         tasks_done=sum(tasks for _, tasks in found.values()),
     )
+
+
+def _some_are_not_ok(counts: Mapping[Ending, int]) -> bool:
+    total, ok = sum(counts.values()), counts.get(Ending.OK, 0)
+    return total > FEW and 0 < ok < total
 
 
 def count(job: Job) -> int:

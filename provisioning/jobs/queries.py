@@ -138,9 +138,9 @@ class Seen:
     waves: list[WaveView]
 
 
-def seen(job: Job, wanted: Wanted) -> Seen:
+def seen(job: Job, wanted: Wanted, *, trouble_first: bool = False) -> Seen:
     """How far the job is, its waves, and those of its nodes that are wanted."""
-    hosts = host_table.table(job, wanted)
+    hosts = host_table.table(job, wanted, trouble_first=trouble_first)
     done = progress(job, done=hosts.tasks_done, nodes=hosts.total)
     return Seen(hosts=hosts, progress=done, waves=whole_view.waves(job) if job.is_whole else [])
 

@@ -78,7 +78,7 @@ def job_detail(request: HttpRequest, ref: str) -> HttpResponse:
 
 
 def _live(request: HttpRequest, job: Job) -> dict[str, Any]:
-    seen = queries.seen(job, Wanted.read(request.GET.dict()))
+    seen = queries.seen(job, Wanted.read(request.GET.dict()), trouble_first=True)
     user = signed_in(request)
     return {
         "job": job,

@@ -42,6 +42,12 @@ def whole(tiny: Tiny, make_nodes: Nodes, queue: Queue, monkeypatch: pytest.Monke
     return job
 
 
+def over(job: Job, *bad: str) -> Job:
+    """Ended, with these nodes failed."""
+    end(job, dict.fromkeys(bad, Ending.FAILED))
+    return Job.objects.get(pk=job.pk)
+
+
 def names(job: Job, **wanted: str) -> list[str]:
     return [row.node.name for row in table(job, Wanted(**wanted)).rows]
 
@@ -64,6 +70,40 @@ def test_page_is_of_one_ending_and_counts_all(make_nodes: Nodes, queue: Queue, s
     assert [row.node.name for row in page.rows] == ["gpu-002", "gpu-008"]
     assert page.counts == {"ok": 6, "failed": 2, "unreachable": 1}
     assert (page.bad, page.not_ok) == (3, 3)
+
+
+def test_page_of_what_is_not_ok_holds_what_a_relaunch_would_run_on(
+    make_nodes: Nodes, queue: Queue, small_pages: None
+) -> None:
+    job = queue(make_nodes(9))
+    end(job, {"gpu-002": Ending.FAILED, "gpu-008": Ending.NOT_ATTEMPTED, "gpu-009": Ending.UNREACHABLE})
+    assert names(job, ending="not_ok") == ["gpu-002", "gpu-008", "gpu-009"]
+    assert names(job, ending="all") == ["gpu-001", "gpu-002", "gpu-003"]
+
+
+def test_page_of_an_ended_job_of_many_nodes_begins_with_what_is_not_ok(
+    make_nodes: Nodes, queue: Queue
+) -> None:
+    job = queue(make_nodes(12))
+    assert table(job, Wanted(), trouble_first=True).is_of_all, "it has not ended"
+    job = over(job, "gpu-002")
+    page = table(job, Wanted(), trouble_first=True)
+    assert [row.node.name for row in page.rows] == ["gpu-002"]
+    assert (page.total, page.wanted.ending) == (12, "not_ok")
+    assert table(job, Wanted(ending="all"), trouble_first=True).is_of_all
+    assert table(job, Wanted()).is_of_all
+
+
+@pytest.mark.parametrize(
+    ("nodes", "bad"),
+    [(10, ["gpu-002"]), (11, []), (11, [f"gpu-{number:03}" for number in range(1, 12)])],
+    ids=["few nodes", "none not ok", "none ok"],
+)
+def test_page_of_an_ended_job_shows_all_where_there_is_nothing_to_pick_out(
+    nodes: int, bad: list[str], make_nodes: Nodes, queue: Queue
+) -> None:
+    job = over(queue(make_nodes(nodes)), *bad)
+    assert table(job, Wanted(), trouble_first=True).is_of_all
 
 
 def test_node_of_a_whole_counts_as_its_part_has_it_now(whole: Job) -> None:
@@ -105,3 +145,17 @@ def test_page_of_the_job_keeps_to_what_was_chosen_while_it_is_followed(
     assert "gpu-007" in html
     assert "gpu-001" not in html
     assert client.get(f"/jobs/{whole.ref}/?ending=dead").status_code == 422
+
+
+def test_page_of_an_ended_job_leads_from_what_is_not_ok_to_all(
+    make_nodes: Nodes, queue: Queue, client: Client, operator: User
+) -> None:
+    job = over(queue(make_nodes(12)), "gpu-002")
+    client.force_login(operator)
+    html = client.get(f"/jobs/{job.ref}/").content.decode()
+    assert "/nodes/gpu-002/" in html
+    assert "/nodes/gpu-001/" not in html
+    assert (
+        '<a href="?ending=not_ok#nodes" aria-current="page">not ok <span class="count">1</span></a>' in html
+    )
+    assert "/nodes/gpu-001/" in client.get(f"/jobs/{job.ref}/?ending=all").content.decode()
